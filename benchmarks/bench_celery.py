@@ -64,7 +64,7 @@ def handovers() -> list[Goal]:
 def _drained(kind: str) -> tuple[float, float, float]:
     """Return hand-overs a second, the processor time of one in us, and messages a second of one sender."""
     from redis_kit.queues import Queue
-    from redis_kit.queues.features.celery.publisher import Publisher
+    from redis_kit.queues.features.celery.broker import Publisher
     from redis_kit.queues.features.celery.stored_message import TaskCall
     from tests.chaos.queues.handovers import bridge
     from tests.queues.support import fleet

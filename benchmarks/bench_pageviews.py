@@ -130,7 +130,7 @@ def _trips(answer: Callable[[], object]) -> int:
 def _requests(*, proxied: bool, path: str) -> list[Any]:
     from django.test import RequestFactory
 
-    from redis_kit.pageviews.http.events import signed
+    from redis_kit.pageviews.middleware import signed
 
     def made(number: int) -> Any:
         address = f"10.{number // 62_500}.{number // 250 % 250}.{number % 250}"

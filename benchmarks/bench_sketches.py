@@ -8,8 +8,7 @@ from typing import Any
 
 from benchmarks.support.measurement import site
 from redis_kit.pageviews import PageViews
-from redis_kit.pageviews.batch import ViewBatch
-from redis_kit.pageviews.tally import Event, identified
+from redis_kit.pageviews.batch import Event, ViewBatch, identified
 
 VISITORS = (10, 100, 1000, 10_000, 100_000)  # a day; each views the page twice
 DAYS = 7  # a week from Monday on

@@ -12,8 +12,8 @@ from django.utils import timezone
 from demo.articles import ARTICLES
 from example_project.reading.models import Article, ArticleIndex, Author, User, article_slugs, authors
 from redis_kit.pageviews import PageViews, flush
+from redis_kit.pageviews.batch import Event, identified
 from redis_kit.pageviews.buffer import buffer
-from redis_kit.pageviews.tally import Event, identified
 
 ADMIN = "admin"  # and the password
 PASSWORD = "reading"

@@ -115,7 +115,7 @@ def test_includes_define_functions_and_say_what_they_need_and_give():
 def test_each_hook_is_filled_by_a_feature_and_each_part_has_a_hook():
     texts = [path.read_text() for path in PACKAGE.rglob("scripts/*.lua")]
     hooks, parts = (
-        set(re.findall(rf"^ *-- @{word} (on_\w+)", "\n".join(texts), re.MULTILINE)) for word in ("hook", "if")
+        set(re.findall(rf"^ *-- @{word} (on_\w+)", "\n".join(texts), re.MULTILINE)) for word in ("hook", "on")
     )
     assert hooks == parts
 

@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 
 from redis_kit.core.keys import BUCKETS
 from redis_kit.signins import keys
-from redis_kit.signins.cohorts.activity import Activity
-from redis_kit.signins.cohorts.segments import Segment
+from redis_kit.signins.activity import Activity
+from redis_kit.signins.segments import Segment
 
 
 class Data:

@@ -12,12 +12,11 @@ from benchmarks.support.scale import UnitCost
 from benchmarks.support.workers.server import Server
 from redis_kit.locks import Lock
 from redis_kit.pageviews import PageViews, periods
-from redis_kit.pageviews.batch import ViewBatch
-from redis_kit.pageviews.tally import Event, identified
+from redis_kit.pageviews.batch import Event, ViewBatch, identified
 from redis_kit.queues import Queue
-from redis_kit.signins.cohorts.segments import SignInStore
 from redis_kit.signins.days import Moment
-from redis_kit.signins.users.changes import Changes
+from redis_kit.signins.segments import SignInStore
+from redis_kit.signins.users import SignInUser
 from redis_kit.throttling import Throttle
 
 ROUNDS = 15
@@ -86,7 +85,7 @@ def _operations() -> dict[str, Operation]:
     queue, ready, numbers, throttle = Queue("scale"), Queue("scale ready"), count(), Throttle("scale", "10000/m")
     page, lock, hand = PageViews("scale"), Lock("scale", timeout=300), list[Any]()
     lasting = Throttle("scale lasting", "5/h")  # an identity is stored until its calls no longer count
-    store, users = SignInStore(), [Changes(User, pk) for pk in range(STORED)]
+    store, users = SignInStore(), [SignInUser(User, pk) for pk in range(STORED)]
     ready.put_many({"n": number} for number in range(200_000))
 
     def exchange() -> None:

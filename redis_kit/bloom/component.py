@@ -33,9 +33,7 @@ class Bloom(Component):
     def checks(self) -> Iterator[checks.CheckMessage]:
         """Yield what is wrong with the filters of models."""
         if module := sys.modules.get("redis_kit.bloom.model_filter"):  # else no model has one
-            from redis_kit.core.indexes.field_index import problems
-
-            yield from problems(module.ModelFilter)
+            yield from module.problems()
 
 
 def _check_full(**kwargs: Any) -> Iterator[checks.CheckMessage]:

@@ -194,14 +194,10 @@ def mismatches(kind: type[Section], where: str, values: Mapping[str, Any]) -> It
 
 def unknown(where: str, name: str, allowed: Mapping[str, Any] | list[str]) -> Problem:
     """Return the problem of a key that is not an option, with the option that was probably meant."""
-    hint = _section_hint(name) or did_you_mean(name, allowed, f"Allowed: {', '.join(sorted(allowed))}.")
+    hint = did_you_mean(name, allowed, f"Allowed: {', '.join(sorted(allowed))}.")
+    if kinds := [kind for kind in Section.__subclasses__() if "name" in vars(kind) and name in options(kind)]:
+        hint = f"It is an option of {' and of '.join(map(_place, kinds))}."
     return Problem("E002", f"{where} has no option {name!r}.", hint)
-
-
-def _section_hint(name: str) -> str:
-    """Return where an option of exactly this name belongs; "" if no section has it."""
-    kinds = [kind for kind in Section.__subclasses__() if "name" in vars(kind) and name in options(kind)]
-    return f"It is an option of {' and of '.join(map(_place, kinds))}." if kinds else ""
 
 
 def _place(kind: type[Section]) -> str:

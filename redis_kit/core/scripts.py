@@ -11,13 +11,12 @@ from redis_kit.core import flow
 from redis_kit.core.errors import NO_NUMBER, KeyConflict
 from redis_kit.core.steps import Argument, Command, needs_repair, repaired
 
-_HEADER = re.compile(r"^-- (KEYS|ARGV)\[(\d+)(\.\.\.)?\]", re.MULTILINE)
-_KIND = re.compile(r"^-- KEYS\[\d+(?:\.\.\.)?\] +\w+ +(zset|hash|list|set|string|counter|bitmap|)\b", re.MULTILINE)
 STRINGS = {"counter": "string", "bitmap": "string"}
 _HOOK = re.compile(r"^ *-- @hook (on_\w+).*\n", re.MULTILINE)
+_SECTION = re.compile(r"^-- @on ([\w|]+)\n(.*?)(?=^-- @on |\Z)", re.MULTILINE | re.DOTALL)
 _INCLUDE = re.compile(r"^-- @include (?:([\w.]+):)?(_\w+)(?: with ([\w, ]+))?\n", re.MULTILINE)
 _CHECK = re.compile(r"^( *)-- @check_types (.+)$", re.MULTILINE)
-_KEY = re.compile(r"^-- KEYS\[(\d+)(?:\.\.\.)?\] +(\w+) +(\w+)", re.MULTILINE)
+_KEY = re.compile(r"^-- KEYS\[(\d+)(\.\.\.)?\] +(\w+)(?: +(\w+))?", re.MULTILINE)
 _KEY_KIND = re.compile(r"^-- (\w+) +(\w+.*)$", re.MULTILINE)
 _KEYS_OF = re.compile(r"^-- @keys_of ([\w.]+)$", re.MULTILINE)
 _NAMED = re.compile(r"^-- @keys (.+)\n", re.MULTILINE)
@@ -103,10 +102,10 @@ class Script:
         self.name, self.source = name, source
         self.digest = hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()
         names[self.digest] = name
-        named = [dots for kind, _, dots in _HEADER.findall(source) if kind == "KEYS"]
-        self.open_ended = any(named)
-        self.keys = named.count("")
-        kinds = _KIND.findall(source)
+        keys = _KEY.findall(source)
+        self.keys = sum(not dots for _place, dots, _name, _kind in keys)
+        self.open_ended = self.keys < len(keys)
+        kinds = [kind if kind in _CHECKS else "" for _place, _dots, _name, kind in keys]
         self.kinds = [STRINGS.get(kind, kind) for kind in kinds]
         self.counters = [place for place, kind in enumerate(kinds) if kind == "counter"]
 
@@ -130,19 +129,24 @@ def load(package: str, name: str, parts: frozenset[str] = frozenset(), hooks: tu
       of them holds, and ``-- @keys_of redis_kit.queues.engine`` in it that those of this package can be named, too.
     - ``-- @if lanes`` to ``-- @end lanes`` is there only with this name among ``parts``, ``-- @if lanes|later`` with
       one of these, and ``-- @if not lanes`` without it.
-    - ``-- @hook on_end(ids)`` stands for the part ``on_end`` of ``scripts/_hooks.lua`` of each package of ``hooks``. In
-      brackets are local variables for it. The keys of these packages can be named, too.
+    - ``-- @hook on_end(ids)`` stands for the section of ``scripts/_hooks.lua`` of each package of ``hooks`` that begins
+      with ``-- @on on_end``. In brackets are local variables for it. The keys of these packages can be named, too.
     - ``-- @check_types jobs, ready`` stands for one command for each of these keys that fails if the key is not of the
       type that the header names. So a script with several writes is refused before the first of them.
     """
     whole = _with_keys((*hooks, package), _with_includes(package, name, parts, hooks))
-    checks = {key: _check(whole, place, key, kind) for place, key, kind in _KEY.findall(whole) if kind in _CHECKS}
+    checks = {
+        key: _check(whole, place, key, kind) for place, _dots, key, kind in _KEY.findall(whole) if kind in _CHECKS
+    }
     checked = _CHECK.sub(lambda match: match[1] + " ".join(checks[key] for key in match[2].split(", ")), whole)
     return Script(f"{package}.{name}", checked)
 
 
 def _with_includes(package: str, name: str, parts: frozenset[str], hooks: tuple[str, ...]) -> str:
     source = _text(package, name)
+    if name == "_hooks":
+        sections = _SECTION.findall(source)
+        source = "".join(text for places, text in sections if not parts.isdisjoint(places.split("|")))
     while _PART.search(source):
         source = _PART.sub(
             lambda match: match[3] if parts.isdisjoint(match[2].split("|")) == bool(match[1]) else "", source

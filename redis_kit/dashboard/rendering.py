@@ -1,28 +1,124 @@
-"""Views of what panels yield, for the templates: cells of text, rows with buttons, charts."""
+"""Views of panels for the templates: tables, charts as SVG, the search and the buttons that a viewer may use."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, get_args
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, ClassVar, NamedTuple, get_args
+from urllib.parse import quote
 
 from django.utils.translation import gettext as _
 
+from redis_kit.core.errors import RedisKitError
 from redis_kit.core.panels import (
     MOST_ROWS,
+    Action,
+    Bars,
     Content,
     Downloads,
+    Field,
     Figure,
+    Graph,
+    HeatMap,
+    LineChart,
     Listing,
     NextPage,
     Pages,
+    Panel,
     Ranges,
+    StackedBars,
     Table,
     Text,
+    Value,
 )
-from redis_kit.dashboard.cells import MAX_TOOLTIP, Cell, address, cell, lines
-from redis_kit.dashboard.charts import DRAWINGS, ChartView
-from redis_kit.dashboard.forms import ActionButton, quoted
+from redis_kit.core.text import text_width
+from redis_kit.dashboard.cells import (
+    MAX_TOOLTIP,
+    SHADES,
+    Cell,
+    Data,
+    address,
+    cell,
+    dots_path,
+    highest,
+    highest_value,
+    level,
+    line_path,
+    lines,
+    shade,
+)
 
+LONGEST_LABEL = 100  # characters of a choice
 MAX_TEXT = 20_000  # characters of a listing
+MAX_VALUES = 400  # bars, and labels of lines
+MAX_LABELS = 7
+LETTER, SPACE = 8, 6  # pixels: of a letter, and between two labels
+NARROWEST, HALF, WIDEST = 40, 430, 900  # pixels: of a bar, of a chart beside another one, and of any chart
+STEP, WIDTH, HEIGHT = 10, 8, 100  # of a bar and its chart, in the units of its viewBox
+MAX_SQUARES = 800
+SQUARE, SMALL_SQUARE, MANY_COLUMNS = 22, 14, 31  # pixels from one square to the next; small ones in many columns
+LABEL_ROOM, ROW_LABELS, HEAD = 34, 80, 20  # pixels: between labels of columns, beside the squares, above them
+GAP = 6  # pixels between the squares and the labels behind them
+MAX_NAME = 20  # characters of a name in a box
+MAX_BOXES = 60
+BOX, BETWEEN = (160, 44), (36, 12)  # pixels: a box of a graph, and the space between two
+
+
+class ActionButton(NamedTuple):
+    """The button of an action that this viewer may use; ``url`` is the target of its form."""
+
+    name: str
+    action: Action
+    url: str
+
+
+@dataclass(frozen=True)
+class FieldView:
+    """A field of a search form, with the value of the current search."""
+
+    field: Field
+    value: str
+
+    @cached_property
+    def choices(self) -> Sequence[str]:
+        """Return the choices; none if the server is unavailable, which the panel's content reports."""
+        if not callable(self.field.choices):
+            return self.field.choices
+        try:
+            return self.field.choices()
+        except RedisKitError:
+            return ()
+
+    @property
+    def options(self) -> list[tuple[str, str]]:
+        """Return the choices with their labels, which are cut."""
+        labels = (cell(label, LONGEST_LABEL).text for label in self.field.labels or self.choices)
+        return list(zip(self.choices, labels, strict=True))
+
+
+class SearchView(NamedTuple):
+    """A search form."""
+
+    label: Text
+    fields: Sequence[FieldView]
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """Return the values of the current search."""
+        return {each.field.name: each.value for each in self.fields if each.value}
+
+
+def search_view(panel: Panel) -> SearchView | None:
+    """Return a panel's search form for its viewer, or None."""
+    if (search := panel.search()) is None:
+        return None
+    fields = [FieldView(field, panel.viewer.asked.get(field.name, "")) for field in search.fields]
+    return SearchView(search.label, fields)
+
+
+def quoted(value: Any) -> str:
+    """Return a value as a form can carry it unchanged."""
+    return quote(str(value), safe="", errors="replace")
 
 
 @dataclass(frozen=True)
@@ -101,6 +197,150 @@ class LinksView(NamedTuple):
     links: Sequence[ItemLink]
 
 
+class Piece(NamedTuple):
+    """One part of a bar: the number of the part, counted from 1, its place and its height."""
+
+    number: int
+    y: str
+    height: str
+
+
+class Mark(NamedTuple):
+    """What is drawn at a label of a chart: its place, the values there, and the pieces of a bar."""
+
+    x: int
+    label: Cell
+    values: Sequence[Cell]
+    pieces: Sequence[Piece] = ()
+
+
+class Line(NamedTuple):
+    """The path of a line, and that of its dots."""
+
+    path: str
+    dots: str
+
+
+@dataclass(frozen=True)
+class AxisView:
+    """A chart of bars or lines over labels from left to right, drawn from 0, and its data.
+
+    ``names`` are those of the lines, or of the parts of bars.
+    """
+
+    template: str
+    title: Cell
+    data: Data
+    highest: Cell
+    flat: bool
+    width: int
+    marks: Sequence[Mark]
+    names: Sequence[Cell]
+    lines: Sequence[Line] = ()
+    height: int = HEIGHT
+    bar_width: int = WIDTH
+    column_width: int = STEP
+
+    @property
+    def labels(self) -> Sequence[Cell]:
+        """Return the labels of all values."""
+        return [mark.label for mark in self.marks]
+
+    @property
+    def pixels(self) -> int:
+        """Return its width in pixels if the page is wide enough: each bar has room for its label, if that is shown."""
+        longest = max((text_width(label.text) for label in self.labels), default=0)
+        each = max(LETTER * longest + SPACE, NARROWEST) if len(self.marks) <= MAX_LABELS else NARROWEST
+        return min(max(len(self.marks) * each, 240), WIDEST)
+
+    @property
+    def half(self) -> bool:
+        """Return whether it may stand beside another one: its labels do not need the whole width of the page."""
+        return len(self.marks) > MAX_LABELS or self.pixels <= HALF
+
+    @property
+    def drawn_labels(self) -> Sequence[Cell]:
+        """Return the labels below it: all of up to 7, otherwise the first, the middle and the last."""
+        labels = self.labels
+        return labels if len(labels) <= MAX_LABELS else [labels[0], labels[(len(labels) - 1) // 2], labels[-1]]
+
+
+class Square(NamedTuple):
+    """One square: its place in the drawing, its shade from 0 to 4, its name and its value."""
+
+    x: int
+    y: int
+    shade: int
+    name: Cell
+    value: Cell
+
+
+class Label(NamedTuple):
+    """A text at a place in a drawing."""
+
+    x: int
+    y: int
+    text: Cell
+
+
+@dataclass(frozen=True)
+class HeatMapView:
+    """A heat map, and its data."""
+
+    template: ClassVar[str] = "redis_kit/dashboard/_heat_map.html"
+    title: Cell
+    squares: Sequence[Square]
+    rows: Sequence[Label]
+    columns: Sequence[Label]
+    highest: Cell
+    width: int
+    height: int
+    size: int
+    is_long: bool
+    shades: Sequence[int] = range(SHADES + 1)
+
+    @property
+    def half(self) -> bool:
+        """Return whether it may stand beside another chart."""
+        return self.width <= HALF
+
+    @property
+    def flat(self) -> bool:
+        """Return whether all squares are 0."""
+        return not any(square.shade for square in self.squares)
+
+    @property
+    def data(self) -> Data:
+        """Return the table below it."""
+        return Data([cell(_("Square")), cell(_("Value"))], [(square.name, [square.value]) for square in self.squares])
+
+
+class DrawnBox(NamedTuple):
+    """A box of a graph, at its place in the drawing."""
+
+    x: int
+    y: int
+    name: Cell
+    note: Cell
+    tone: str
+
+
+@dataclass(frozen=True)
+class GraphView:
+    """A graph: boxes, and the paths of its arrows."""
+
+    template: ClassVar[str] = "redis_kit/dashboard/_graph.html"
+    title: Cell
+    summary: Cell
+    boxes: Sequence[DrawnBox]
+    arrows: Sequence[str]
+    width: int
+    height: int
+    box_width: int = BOX[0]
+    box_height: int = BOX[1]
+
+
+ChartView = AxisView | HeatMapView | GraphView
 ItemView = TableView | ChartView | ListingView | PagesView | LinksView
 View = FigureView | ItemView
 
@@ -185,3 +425,127 @@ def _ranges(choice: Ranges) -> LinksView:
         return ItemLink(cell(label), there, hours == choice.chosen)
 
     return LinksView("redis_kit/dashboard/_ranges.html", [link(label, hours) for label, hours in choice.ranges])
+
+
+def _axis(
+    chart: Bars | StackedBars | LineChart, head: str, names: Sequence[Cell], marks: Sequence[Mark], **drawing: Any
+) -> AxisView:
+    kind = "_lines" if isinstance(chart, LineChart) else "_bars"
+    data = Data([cell(head), *(names or [cell(_("Value"))])], [(mark.label, mark.values) for mark in marks])
+    return AxisView(f"redis_kit/dashboard/{kind}.html", cell(chart.title), data, marks=marks, names=names, **drawing)
+
+
+def _bars(chart: Bars | StackedBars) -> AxisView:
+    if isinstance(chart, StackedBars):
+        names = [cell(name) for name, _values in chart.parts]
+        parts = [values[-MAX_VALUES:] for _name, values in chart.parts]
+        data: list[Any] = list(zip(list(chart.labels)[-MAX_VALUES:], *parts, strict=True))
+    else:
+        names, data = [], list(chart.bars)[-MAX_VALUES:]
+    most = highest(sum(_drawn(values)) for _label, *values in data)
+    tallest = most if names else highest_value(value for _label, value in data)
+    bars = [
+        Mark(at * STEP + (STEP - WIDTH) // 2, cell(label), list(map(cell, values)), _pieces(values, most))
+        for at, (label, *values) in enumerate(data)
+    ]
+    width = max(len(bars), 1) * STEP
+    return _axis(chart, _("Bar"), names, bars, highest=cell(tallest), flat=not most, width=width)
+
+
+def _drawn(values: Sequence[Value | None]) -> list[float]:
+    return [level(value) or 0 for value in values]
+
+
+def _pieces(values: Sequence[Value | None], most: float) -> list[Piece]:
+    drawn = _drawn(values)
+    return [
+        # A value above 0 must be visible, however small it is beside the others.
+        Piece(number, f"{HEIGHT - max(HEIGHT * top / most, 0.5):.1f}", f"{max(HEIGHT * value / most, 0.5):.1f}")
+        for number, (value, top) in enumerate(zip(drawn, accumulate(drawn), strict=True), 1)
+        if value
+    ]
+
+
+def _lines(chart: LineChart) -> AxisView:
+    labels = list(chart.labels)[-MAX_VALUES:]
+    series = [values[-MAX_VALUES:] for _name, values in chart.lines]
+    levels = [list(map(level, values)) for values in series]
+    most = highest(each for line in levels for each in line)
+    marks = [
+        Mark(at * STEP - STEP // 2, cell(label), [cell(None if level(value) is None else value) for value in values])
+        for at, (label, *values) in enumerate(zip(labels, *series, strict=True))
+    ]
+    return _axis(
+        chart,
+        _("Label"),
+        [cell(name) for name, _values in chart.lines],
+        marks,
+        highest=cell(highest_value(value for values in series for value in values)),
+        flat=not most,
+        width=max(len(labels) - 1, 1) * STEP,
+        lines=[Line(line_path(line, most, HEIGHT, STEP), dots_path(line, most, HEIGHT, STEP)) for line in levels],
+    )
+
+
+def _heat_map(chart: HeatMap) -> HeatMapView:
+    is_long = len(chart.columns) > MANY_COLUMNS
+    pitch = SMALL_SQUARE if is_long else SQUARE
+    most = highest(level(square.value) for square in chart.cells)
+    squares = [
+        Square(
+            ROW_LABELS + square.column * pitch,
+            HEAD + square.row * pitch,
+            shade(square.value, most),
+            cell(square.name),
+            cell(square.value),
+        )
+        for square in chart.cells[:MAX_SQUARES]
+    ]
+    end, height = ROW_LABELS + len(chart.columns) * pitch, HEAD + len(chart.rows) * pitch
+    # A long one shows its end first, and needs the labels of its rows there, too.
+    places = [0, end + GAP] if is_long else [0]
+    heights = [HEAD + row * pitch + pitch // 2 + 3 for row in range(len(chart.rows))]
+    rows = [Label(x, y, cell(label)) for x in places for y, label in zip(heights, chart.rows, strict=True)]
+    width = max([end + LABEL_ROOM, *(x + LETTER * text_width(text.text) for x, _y, text in rows)]) if is_long else end
+    columns = _column_labels(chart.columns, pitch)
+    return HeatMapView(cell(chart.title), squares, rows, columns, cell(most), width, height, pitch - 2, is_long)
+
+
+def _column_labels(labels: Sequence[Any], pitch: int) -> list[Label]:
+    drawn: list[Label] = []
+    for index, text in enumerate(labels):
+        x = ROW_LABELS + index * pitch
+        if (not index or text != labels[index - 1]) and (not drawn or x - drawn[-1].x >= LABEL_ROOM):
+            drawn.append(Label(x, HEAD - 7, cell(text)))
+    return drawn
+
+
+def _graph(graph: Graph) -> GraphView:
+    shown = list(graph.boxes)[:MAX_BOXES]
+    pitch = BOX[0] + BETWEEN[0], BOX[1] + BETWEEN[1]
+    boxes = [
+        DrawnBox(1 + box.column * pitch[0], 1 + box.row * pitch[1], cell(box.name, MAX_NAME), cell(box.note), box.tone)
+        for box in shown
+    ]
+    arrows = [
+        _arrow(boxes[begin], boxes[end]) for begin, end in graph.arrows if max(begin, end) < len(boxes) and begin != end
+    ]
+    width = max((box.x for box in boxes), default=0) + BOX[0] + 1
+    height = max((box.y for box in boxes), default=0) + BOX[1] + 1
+    return GraphView(cell(graph.title), cell(graph.summary, MAX_TOOLTIP), boxes, arrows, width, height)
+
+
+def _arrow(begin: DrawnBox, end: DrawnBox) -> str:
+    x, y = begin.x + BOX[0], begin.y + BOX[1] // 2
+    to_x, to_y = end.x, end.y + BOX[1] // 2
+    middle = to_x - BETWEEN[0] // 2
+    return f"M{x} {y}H{middle}V{to_y}H{to_x - 1}"
+
+
+DRAWINGS: dict[type, Callable[[Any], ChartView]] = {
+    Bars: _bars,
+    StackedBars: _bars,
+    LineChart: _lines,
+    HeatMap: _heat_map,
+    Graph: _graph,
+}

@@ -30,9 +30,8 @@ from redis_kit.core.settings import KitSettings
 from redis_kit.core.values.csv_rows import CSVWriter
 from redis_kit.core.web.page_marks import uncounted
 from redis_kit.dashboard.cells import MAX_TOOLTIP, Cell, cell, visible
-from redis_kit.dashboard.collect import collect, draw, may_view, panels, text_of
-from redis_kit.dashboard.forms import ActionButton, quoted, search_view
-from redis_kit.dashboard.overview import TileView, outages, tiles
+from redis_kit.dashboard.collect import TileView, collect, draw, may_view, outages, panels, text_of, tiles
+from redis_kit.dashboard.rendering import ActionButton, quoted, search_view
 from redis_kit.dashboard.settings import DashboardSettings
 
 INTERVALS = {2, 5, 10, 30}  # seconds between refreshes, for viewers to choose from
@@ -119,8 +118,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
                 raise Http404
             CSVWriter(response).writerows(islice(rows, MAX_ROWS))
         except RedisKitError as error:
-            self.message_user(request, visible(text_of(error))[:MAX_MESSAGE], messages.ERROR)
-            return redirect(self._back(panel))
+            return self._back_with(request, panel, visible(text_of(error))[:MAX_MESSAGE])
         return response
 
     def act(self, request: HttpRequest, slug: str, name: str) -> HttpResponse:
@@ -128,8 +126,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         panel = self._panel(request, slug)
         if request.method != "POST":
             text = _("Nothing was done: you were logged out. Press the button again.")
-            self.message_user(request, text, messages.WARNING)
-            return redirect(self._back(panel))
+            return self._back_with(request, panel, text, messages.WARNING)
         action = panel.actions().get(name)
         if action is None:
             raise Http404
@@ -142,8 +139,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
                 return self._run_action(request, panel, confirmation)
             return self._confirm(request, panel, confirmation)
         except RedisKitError as error:
-            self.message_user(request, visible(text_of(error))[:MAX_MESSAGE], messages.ERROR)
-            return redirect(self._back(panel))
+            return self._back_with(request, panel, visible(text_of(error))[:MAX_MESSAGE])
 
     def _confirm(
         self, request: HttpRequest, panel: Panel, confirmation: "Confirmation", refused: str = ""
@@ -163,17 +159,19 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
             if isinstance(error, InvalidValue) and confirmation.button.action.wants:
                 return self._confirm(request, panel, confirmation, reason)
             if not getattr(error, "indeterminate", False):
-                self.message_user(request, reason, messages.ERROR)
-                return redirect(self._back(panel))
-            message = _("The outcome is unknown.")
-            self.message_user(request, f"{message} {reason}", messages.ERROR)
+                return self._back_with(request, panel, reason)
+            message, level = _("The outcome is unknown."), messages.ERROR
+            shown = f"{message} {reason}"
         else:
-            message = answer.text
+            message, level = answer.text, messages.SUCCESS
             link = self._url("changelist") + answer.link
             shown = format_html('<a href="{}">{}</a>', link, message) if answer.link else message
-            self.message_user(request, shown, messages.SUCCESS)
         entry = self.model(slug=panel.slug, title=visible(confirmation.subject)[:MAX_SUBJECT])
         self.log_change(request, entry, confirmation.entry(message, MAX_MESSAGE))
+        return self._back_with(request, panel, shown, level)
+
+    def _back_with(self, request: HttpRequest, panel: Panel, text: str, level: int = messages.ERROR) -> HttpResponse:
+        self.message_user(request, text, level)
         return redirect(self._back(panel))
 
     def _overview(self, request: HttpRequest) -> str:
@@ -304,12 +302,8 @@ def menu(here: str, *, may: Callable[[str], bool], url: Callable[..., str]) -> l
         if panels := [panel for panel in component.load_panels() if may_view(panel, may)]:
             title = cell(component.group or panels[0].title)
             pages = groups.setdefault(title.text, Group(title, [])).pages
-            pages += [_page(panel, here, url) for panel in panels]
+            pages += [Page(cell(panel.title), url("change", panel.slug), panel.slug == here) for panel in panels]
     return list(groups.values())
-
-
-def _page(panel: Panel, here: str, url: Callable[..., str]) -> Page:
-    return Page(cell(panel.title), url("change", panel.slug), panel.slug == here)
 
 
 class Confirmation:
@@ -321,9 +315,15 @@ class Confirmation:
 
     def __init__(self, button: ActionButton, given: Mapping[str, str], selected: Sequence[str] = ()) -> None:
         self.button, action = button, button.action
-        self.value = ""
-        if action.has_value:
-            self.value = _selected(selected) if "selected" in given else _value_of_field(given)
+        self.value = given.get("value", "").strip()
+        if not action.has_value:
+            self.value = ""
+        elif "selected" in given:
+            if not selected:
+                raise InvalidValue(_("Nothing was done: no row was selected."))
+            self.value = "\n".join(map(unquote, selected))  # one a line
+        elif "row" in given:
+            self.value = unquote(given["row"])
         if action.has_value and not self.value:
             raise InvalidValue(_("Nothing was done: the field was empty."))
         self.name = action.named(self.value)
@@ -372,15 +372,3 @@ class Confirmation:
         """Return the entry for the admin's log, cut at ``limit`` characters before the reason."""
         reason = f" {_('Reason: %s') % self.reason}" if self.reason else ""
         return visible(f"{self.subject} – {outcome}")[:limit] + reason
-
-
-def _selected(rows: Sequence[str]) -> str:
-    """Return the values of the rows that were selected, one a line. Raises InvalidValue if there are none."""
-    if not rows:
-        raise InvalidValue(_("Nothing was done: no row was selected."))
-    return "\n".join(map(unquote, rows))
-
-
-def _value_of_field(given: Mapping[str, str]) -> str:
-    row = given.get("row")
-    return given.get("value", "").strip() if row is None else unquote(row)

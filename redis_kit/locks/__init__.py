@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from redis_kit.locks.errors import StaleFence as StaleFence
     from redis_kit.locks.fencing.model import FencedModelMixin as FencedModelMixin
     from redis_kit.locks.fencing.queryset import fenced as fenced
-    from redis_kit.locks.holders.holder import Holder as Holder
     from redis_kit.locks.kinds.fair_lock import FairLock as FairLock
     from redis_kit.locks.kinds.lock import Lock as Lock
+    from redis_kit.locks.kinds.multi_lock import LeaseGroup as LeaseGroup
     from redis_kit.locks.kinds.multi_lock import MultiLock as MultiLock
     from redis_kit.locks.kinds.read_write_lock import ReadWriteLock as ReadWriteLock
     from redis_kit.locks.kinds.semaphore import Semaphore as Semaphore
-    from redis_kit.locks.leases.group import LeaseGroup as LeaseGroup
+    from redis_kit.locks.leases.holder import Holder as Holder
     from redis_kit.locks.leases.lease import Lease as Lease
 
 _PUBLIC: dict[str, tuple[str, ...]] = {
@@ -29,12 +29,11 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "kinds.semaphore": ("Semaphore",),
     "kinds.fair_lock": ("FairLock",),
     "kinds.read_write_lock": ("ReadWriteLock",),
-    "kinds.multi_lock": ("MultiLock",),
-    "leases.group": ("LeaseGroup",),
+    "kinds.multi_lock": ("MultiLock", "LeaseGroup"),
     "decorators.locked": ("locked",),
     "decorators.single_instance": ("single_instance",),
     "leases.lease": ("Lease",),
-    "holders.holder": ("Holder",),
+    "leases.holder": ("Holder",),
     "errors": ("AlreadyHeld", "CannotRenew", "LockLost", "LockNotAcquired", "NotHeld", "StaleFence"),
     "fencing.queryset": ("fenced",),
     "fencing.model": ("FencedModelMixin",),

@@ -68,24 +68,3 @@ def flag(name: str, value: Any) -> bool:
 def blocking_seconds(blocking_timeout: Any) -> float | None:
     """Return for how many seconds to wait; None waits for ever."""
     return None if blocking_timeout is None else seconds("blocking_timeout", blocking_timeout, BLOCKING_TIMEOUT)
-
-
-def max_hold_seconds(max_hold: Any, renew: bool) -> float | None:
-    """Return for how many seconds a lease is renewed at most. Raises InvalidValue if nothing is renewed."""
-    if max_hold is not None and not renew:
-        raise InvalidValue("max_hold limits renewals, so it needs renew=True. Without renewal, timeout is the limit.")
-    return None if max_hold is None else seconds("max_hold", max_hold, MAX_HOLD)
-
-
-def is_on_commit(release: Any) -> bool:
-    """Tell whether ``release`` means the end of the transaction."""
-    if release not in ("on_exit", "on_commit"):
-        raise InvalidValue(f"release must be 'on_exit' or 'on_commit', not {shortened(release)}.")
-    return bool(release == "on_commit")
-
-
-def callback(on_lost: Any) -> Any:
-    """Return a callable, or None."""
-    if on_lost is not None and not callable(on_lost):
-        raise InvalidValue(f"on_lost must be a callable that takes the lease, not {shortened(on_lost)}.")
-    return on_lost

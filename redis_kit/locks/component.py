@@ -27,10 +27,10 @@ class Locks(Component):
 
     def forget(self) -> None:
         """Forget which leases this process acquired: the next test has other keys."""
-        from redis_kit.locks.leases import ownership
+        from redis_kit.locks.leases.lease import forget
 
         # Not on a change of REDIS_KIT: a test may release under override_settings() what it acquired before.
-        ownership.forget()
+        forget()
 
     def checks(self) -> Iterable[CheckMessage]:
         """Return an error if ``HOLDER`` does not name a function."""

@@ -4,8 +4,6 @@ from redis.exceptions import LockError, LockNotOwnedError
 
 from redis_kit.core.errors import RedisKitError
 
-BEHIND_OTHERS = "was not acquired in time: other callers of this process came first."
-
 
 def with_notes(error: Exception) -> str:
     """Return the text of an error and its notes, on one line."""

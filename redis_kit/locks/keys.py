@@ -8,25 +8,17 @@ from redis_kit.core.keys import bucket_of, encode
 
 
 class LockKeys(NamedTuple):
-    """The keys of a lock. The first three are shared by all names of its bucket."""
+    """The keys of a lock or semaphore. The first four are shared by all names of its bucket.
 
-    live: str
-    waited: str
-    waits: str
-    holder: str
-    waiters: str
-    signal: str
-
-
-class SlotKeys(NamedTuple):
-    """The keys of a semaphore, or of a lock that is built like one. Those in SHARED are shared, as in LockKeys.
-
-    ``lease`` is what the key of each lease begins with.
+    A Lock has a ``holder``; all others are made of slots, with ``holders``. ``lease`` is what the key of each of their
+    leases begins with.
     """
 
     live: str
     waited: str
     waits: str
+    lease: str
+    holder: str
     holders: str
     limits: str
     limit: str
@@ -34,10 +26,12 @@ class SlotKeys(NamedTuple):
     signal: str
     queue: str
     tickets: str
-    lease: str
 
-
-SHARED = (*LockKeys._fields[:3], "lease")
+    @classmethod
+    def of(cls, bucket: str, member: str) -> "LockKeys":
+        """Return the keys of a member of a bucket, given what the bucket's keys begin with."""
+        own = f"{bucket}{member}:"
+        return cls(*[bucket + part for part in cls._fields[:4]], *[own + part for part in cls._fields[4:]])
 
 
 class HeldName(str):
@@ -69,8 +63,3 @@ class HeldName(str):
 def tag_of(encoded: str) -> str:
     """Return the hash tag of an encoded name: that of its bucket."""
     return f"locks:{bucket_of(encoded)}"
-
-
-def parts_of(keys: type[LockKeys] | type[SlotKeys], member: str) -> list[str]:
-    """Return what follows the tag in each of a member's keys."""
-    return [part if part in SHARED else f"{member}:{part}" for part in keys._fields]

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from redis_kit.core import scripts
-from redis_kit.core.channels.wait import until_found
+from redis_kit.core.channels import until_found
 from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.keys import encode
 from redis_kit.core.steps import Argument

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from redis_kit.core import conf, scripts
-from redis_kit.core.channels.wait import LONGEST, until_found
+from redis_kit.core.channels import LONGEST, until_found
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow, operation, single, twin
 from redis_kit.core.steps import Argument, Call

@@ -3,15 +3,16 @@
 import json
 import random
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from time import monotonic
 from typing import Any
 
-from redis_kit.core.channels.listener import renew, subscribed
-from redis_kit.core.channels.subscription import Listen, Subscription
-from redis_kit.core.channels.wait import PASSING, in_turn
+from asgiref.sync import SyncToAsync
+from django.db import connections
+
+from redis_kit.core.channels import PASSING, Listen, Subscription, in_turn, subscribed
 from redis_kit.core.flow import Flow
 from redis_kit.core.keys import encode
-from redis_kit.core.web.request_resources import close_databases, end_thread
 from redis_kit.mailbox.chat import Chat
 from redis_kit.mailbox.errors import ChatNotFound, NotMember
 from redis_kit.mailbox.inbox import Inbox
@@ -55,7 +56,6 @@ class EventStream:
         """Return the next events, a comment if there were none for a while, or None at the end."""
         due = monotonic() + ALIVE
         while (now := monotonic()) < self._end:
-            renew(self.box.using, subscription)
             if not self._must_look:
                 publications = yield Listen(subscription, max(0.0, min(due, self._end) - now))
                 self._must_look = publications is None
@@ -113,3 +113,21 @@ def _event(data: Any, *, name: str = "", id: str = "") -> bytes:
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))  # no line ends in it
     lines = (f"event: {name}" if name else "", f"id: {id}" if id else "", f"data: {text}")
     return ("\n".join(filter(None, lines)) + "\n\n").encode()
+
+
+def close_databases() -> None:
+    """Close the database connections of this thread that are in no transaction. Django opens them again when needed."""
+    for connection in connections.all(initialized_only=True):
+        if connection.settings_dict["AUTOCOMMIT"] and not connection.in_atomic_block:
+            connection.close()
+
+
+def end_thread() -> None:
+    """End the thread in which Django runs sync code for this ASGI request, and close its database connections.
+
+    Otherwise both last as long as the request. Sync code that is called later gets another thread.
+    """
+    with suppress(AttributeError, LookupError):  # asgiref documents neither; without a context there is none
+        executor = SyncToAsync.context_to_thread_executor.pop(SyncToAsync.thread_sensitive_context.get())
+        executor.submit(close_databases)
+        executor.shutdown(wait=False)

@@ -11,16 +11,15 @@ from django.db import connections, transaction
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from django.views import View
 
-from redis_kit.core.channels.wait import PASSING, in_turn, until_found
+from redis_kit.core.channels import PASSING, in_turn, until_found
 from redis_kit.core.errors import InvalidName, InvalidValue, PoolExhausted, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.text import shortened
-from redis_kit.core.web.request_resources import close_databases, end_thread
 from redis_kit.mailbox.chat import Chat
 from redis_kit.mailbox.errors import ChatNotFound, MessageNotFound, NotMember, NotSender
 from redis_kit.mailbox.inbox import Inbox
 from redis_kit.mailbox.message import DELETED, encoded
-from redis_kit.mailbox.stream import EventStream
+from redis_kit.mailbox.stream import EventStream, close_databases, end_thread
 
 POLL = 25.0  # seconds that a request for JSON may wait
 STATUSES: dict[type[Exception], int] = {

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from redis_kit.core.metrics.families import Metric, MetricSource, Sample
-from redis_kit.operations.server.advice import advice
-from redis_kit.operations.server.report import ServerReport, server_reports
+from redis_kit.operations.server import ServerReport, advice, server_reports
 
 SERVER = ("server",)
 INFO = Metric(

@@ -13,10 +13,8 @@ from redis_kit.core import conf, connections, flow
 from redis_kit.core.background import TEMPORARY, BackgroundSender
 from redis_kit.core.errors import ConfigurationError, RedisUnavailable
 from redis_kit.core.web.lifespan import on_shutdown
-from redis_kit.pageviews.batch import MEMORY, ViewBatch, dropped_today
-from redis_kit.pageviews.errors import log_once
+from redis_kit.pageviews.batch import MEMORY, Event, ViewBatch, dropped_today, log_once
 from redis_kit.pageviews.settings import PageViewSettings
-from redis_kit.pageviews.tally import Event
 
 logger = logging.getLogger("redis_kit.pageviews")
 

@@ -30,6 +30,6 @@ class PageViews(Component):
 
     def checks(self) -> Iterator[CheckMessage]:
         """Yield what the middleware and the beacon need in ``MIDDLEWARE`` and ``urlpatterns``."""
-        from redis_kit.pageviews.http.checks import messages
+        from redis_kit.pageviews.checks import messages
 
         return messages()

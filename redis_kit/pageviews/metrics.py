@@ -7,8 +7,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.metrics.families import Metric, MetricSource, Sample
 from redis_kit.pageviews import periods
-from redis_kit.pageviews.counter import PageViews
-from redis_kit.pageviews.questions import numbers
+from redis_kit.pageviews.counter import PageViews, dropped, of_many
 from redis_kit.pageviews.settings import PageViewSettings
 
 VIEWS = Metric("redis_kit_page_views_total", "counter", "Views of all pages of the site since midnight.")
@@ -26,6 +25,6 @@ class PageViewMetrics(MetricSource):
         if using != conf.section(PageViewSettings).USING:
             return []
         today = periods.days(None, None)
-        flows: list[Flow[Any]] = [numbers.of_many([PageViews.site().encoded], today), numbers.dropped(today)]
-        ((views, visitors),), (dropped,) = yield from gather(flows)
-        return [VIEWS.sample(views), DROPPED.sample(dropped), VISITORS.sample(int(visitors))]
+        flows: list[Flow[Any]] = [of_many([PageViews.site().encoded], today), dropped(today)]
+        ((views, visitors),), (lost,) = yield from gather(flows)
+        return [VIEWS.sample(views), DROPPED.sample(lost), VISITORS.sample(int(visitors))]

@@ -13,9 +13,9 @@ from django.utils.safestring import SafeString
 
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.pageviews import periods
+from redis_kit.pageviews.beacon import beacon_url, page_token
 from redis_kit.pageviews.counter import PageViews
-from redis_kit.pageviews.http.beacon import beacon_url, page_token
-from redis_kit.pageviews.http.popular import By, popular
+from redis_kit.pageviews.objects import By, popular
 from redis_kit.pageviews.pages import NO_KEY, Key, is_reported, page_of
 
 register = template.Library()

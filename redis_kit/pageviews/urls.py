@@ -2,6 +2,6 @@
 
 from django.urls.resolvers import RoutePattern
 
-from redis_kit.pageviews.http.beacon import ROUTE, BeaconPattern, beacon
+from redis_kit.pageviews.beacon import ROUTE, BeaconPattern, beacon
 
 urlpatterns = [BeaconPattern(RoutePattern("page-view/", name=ROUTE, is_endpoint=True), beacon, name=ROUTE)]

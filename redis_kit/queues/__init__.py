@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from redis_kit.queues.features.results.progress import progress as progress
     from redis_kit.queues.features.resumable.loop import resumable as resumable
     from redis_kit.queues.features.schedules.periodic import periodic as periodic
-    from redis_kit.queues.features.workflows.current import current_workflow as current_workflow
     from redis_kit.queues.features.workflows.parts import chain as chain
     from redis_kit.queues.features.workflows.parts import failures as failures
     from redis_kit.queues.features.workflows.parts import group as group
     from redis_kit.queues.features.workflows.parts import previous as previous
+    from redis_kit.queues.features.workflows.start import current_workflow as current_workflow
     from redis_kit.queues.features.workflows.workflow import Workflow as Workflow
     from redis_kit.queues.queue import Queue as Queue
     from redis_kit.queues.tasks.current_job import cancelled as cancelled
@@ -80,10 +80,10 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "tasks.result": ("EnqueuedJob",),
     "features.schedules.periodic": ("periodic",),
     "tasks.task": ("Task", "task"),
-    "features.workflows.current": ("current_workflow",),
     "features.workflows.parts": ("chain", "failures", "group", "previous"),
     "worker.run.attempt": ("Attempt",),
     "worker.run.sink": ("Sink",),
+    "features.workflows.start": ("current_workflow",),
     "features.workflows.workflow": ("Workflow",),
 }
 __all__ = [name for names in _PUBLIC.values() for name in names]

@@ -196,11 +196,6 @@ class RedisTaskBackend(BaseTaskBackend):
     acancel = twin(cancel)
 
 
-def queue_names() -> set[str]:
-    """Return the queues that ``TASKS`` names for backends of this kind."""
-    return {name for backend in task_backends.all() if isinstance(backend, RedisTaskBackend) for name in backend.queues}
-
-
 def sinks() -> dict[str, str]:
     """Return the sinks of the backends of this kind that ``TASKS`` names and that have one, by alias."""
     ours = [backend for backend in task_backends.all() if isinstance(backend, RedisTaskBackend)]

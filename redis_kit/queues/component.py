@@ -25,7 +25,7 @@ class Queues(Component):
         "zremrangebyrank zremrangebyscore zrevrange zrevrank zscore"
     )
     panels = (
-        "redis_kit.queues.dashboard.panel.QueuesPanel",
+        "redis_kit.queues.dashboard.queues_page.QueuesPanel",
         "redis_kit.queues.dashboard.job_list_page.JobsPanel",
         "redis_kit.queues.dashboard.workers_page.WorkersPanel",
     )
@@ -51,7 +51,7 @@ class Queues(Component):
         """Yield what does not exist: modules in options, packages. And the problems of our backends in ``TASKS``."""
         from redis_kit.queues.tasks import discovery, middleware
 
-        for problem in (*discovery.problems(), *discovery.problems_of_paths(), *middleware.problems()):
+        for problem in (*discovery.problems(), *middleware.problems()):
             yield problem.check_message
         for feature in features():
             yield from feature.checks()

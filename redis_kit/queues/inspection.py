@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
+    from redis_kit.queues.features.handover.inspection import HandOvers as HandOvers
     from redis_kit.queues.features.handover.inspection import ahand_overs as ahand_overs
     from redis_kit.queues.features.handover.inspection import hand_overs as hand_overs
-    from redis_kit.queues.features.handover.store import HandOvers as HandOvers
     from redis_kit.queues.features.statistics.counts import Percentiles as Percentiles
     from redis_kit.queues.features.statistics.counts import TaskStats as TaskStats
     from redis_kit.queues.features.statistics.inspection import TaskHistory as TaskHistory
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from redis_kit.queues.reports.workers import lost_workers as lost_workers
 
 _PUBLIC: dict[str, tuple[str, ...]] = {
-    "features.handover.store": ("HandOvers",),
     "features.statistics.counts": ("Percentiles", "TaskStats"),
     "reports.unknown_calls": ("UnknownCalls",),
     "reports.stats": (
@@ -50,7 +49,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "queue_names",
         "queue_stats",
     ),
-    "features.handover.inspection": ("ahand_overs", "hand_overs"),
+    "features.handover.inspection": ("HandOvers", "ahand_overs", "hand_overs"),
     "features.statistics.inspection": (
         *("TaskHistory", "atask_history", "atask_stats", "task_history", "task_stats"),
         *("aqueue_history", "queue_history"),

@@ -4,15 +4,19 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
+from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.primitive import Primitive, with_own_init
-from redis_kit.queues import signals
+from redis_kit.core.values.numbers import whole_number
+from redis_kit.core.values.sequences import several
+from redis_kit.queues import signals, validation
 from redis_kit.queues.engine import claim, enqueue, liveness
-from redis_kit.queues.engine.feature import lane_of, provided
-from redis_kit.queues.engine.job import Job, JobInfo, PauseInfo, QueueCounts, State
+from redis_kit.queues.engine.feature import provided
+from redis_kit.queues.engine.job import Job, JobInfo, PauseInfo, QueueCounts, State, summed
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.engine.unique import UniqueKey, Until
 from redis_kit.queues.management import manage
+from redis_kit.queues.management.manage import ANY, JobFilter
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.validation import Delay
 
@@ -60,8 +64,8 @@ class Queue(Primitive):
 
         Raises NotSerializable, PayloadTooLarge, InvalidValue. One round trip, and another for a process's first job.
         """
-        key, lane = _key(unique, unique_until, replace), lane_of(self.name, group)
-        placed = yield from enqueue.put_payload(self, payload, id, key, delay=delay, priority=priority, lane=lane)
+        key, turn = _key(unique, unique_until, replace), enqueue.turn_of(self, delay, priority, group)
+        placed = yield from enqueue.put_payload(self, payload, id, key, turn)
         yield from signals.announcement(Queue, self.name, [placed.id] if placed.created else [])
         return placed.id
 
@@ -74,9 +78,9 @@ class Queue(Primitive):
         Payloads are taken as they are sent; an error leaves those sent before in the queue.
         """
         ids: list[str] = []
-        lane = lane_of(self.name, group)
+        turn = enqueue.turn_of(self, delay, priority, group)
         for jobs in enqueue.new_jobs(payloads):
-            added = yield from enqueue.put_many(self, jobs, delay=delay, priority=priority, lane=lane)
+            added = yield from enqueue.put_many(self, jobs, turn)
             yield from signals.announcement(Queue, self.name, added)
             ids += added
         return ids
@@ -132,7 +136,7 @@ class Queue(Primitive):
     @operation
     def counts(self) -> Flow[QueueCounts]:
         """Return how many jobs are in each state, at one moment. One round trip."""
-        return manage.counts(self)
+        return summed((yield from spread().each(self, manage.counts)))
 
     @operation
     def requeue(
@@ -150,7 +154,15 @@ class Queue(Primitive):
         the oldest ``limit`` jobs, 1000 at most and by default. Raises InvalidValue for ids together with others. One
         round trip for 500 ids or 1000 of the oldest; by cause or tag, one more for each 1000 dead jobs.
         """
-        return manage.requeue(self, ids, task=task, error=error, tag=tag, limit=limit)
+        wanted = JobFilter(task, error, tag)
+        if ids is not None:
+            if wanted != ANY or limit is not None:
+                raise InvalidValue("requeue() takes either ids, or task, error, tag and limit.")
+            names = [validation.identifier("id", id) for id in several(ids, "ids")]
+            return sum((yield from spread().each(self, partial(manage.requeue, ids=names))))
+        if wanted == ANY:
+            limit = whole_number("limit", validation.LIMIT[1] if limit is None else limit, validation.LIMIT)
+        return (yield from spread().until(self, limit, partial(manage.requeue_oldest, wanted=wanted)))
 
     @operation
     def peek(self, limit: int = 100, *, state: State = "ready") -> Flow[list[JobInfo]]:
@@ -159,17 +171,20 @@ class Queue(Primitive):
         Ready jobs come in the order of claims, scheduled jobs by due time, running jobs by worker, and dead jobs from
         the latest. Nothing is claimed.
         """
-        return manage.peek(self, limit, state)
+        whole_number("limit", limit, validation.LIMIT)
+        validation.one_of("state", state, manage.STATES)
+        pages = yield from spread().each(self, partial(manage.read, state=state, limit=limit, cut=manage.UNCUT))
+        return manage.merged(state, [page.jobs for page in pages], limit)
 
     @operation
     def get(self, id: str) -> Flow[JobInfo | None]:
         """Return a job and its state; None if the queue has no job of this id, as when it is done. One round trip."""
-        return manage.get(self, id)
+        return spread().of_id(self, id, partial(manage.get, id=id))
 
     @operation
     def delete(self, id: str) -> Flow[bool]:
         """Delete a job; False if the queue has no job of this id, or it is running. One round trip."""
-        return manage.delete(self, id)
+        return bool((yield from manage.change(self, id, manage.delete_step)))
 
     @operation
     def cancel(self, id: str) -> Flow[bool]:
@@ -183,7 +198,7 @@ class Queue(Primitive):
     @operation
     def run_now(self, id: str) -> Flow[bool]:
         """Make a scheduled job ready before its time; False if no job of this id is scheduled. One round trip."""
-        return manage.run_now(self, id)
+        return bool((yield from manage.change(self, id, partial(manage.requeue_step, state="scheduled"))))
 
     @operation
     def purge(self, state: State) -> Flow[int]:
@@ -191,7 +206,8 @@ class Queue(Primitive):
 
         Running jobs are never deleted. Jobs that are added during the call may be deleted in place of others.
         """
-        return manage.purge(self, state)
+        validation.one_of("state", state, manage.PURGED)
+        return sum((yield from spread().each(self, partial(manage.purge, state=state))))
 
     @operation
     def pause(self, seconds: Delay | None = None) -> Flow[None]:

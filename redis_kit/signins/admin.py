@@ -21,7 +21,7 @@ MOST_EXPORTED, MOST_MADE_UP = 10_000, 1000  # users
 @admin.action(description=gettext_lazy("Export sign-ins as CSV"), permissions=["view"])
 def export_sign_ins(model_admin: Any, request: Any, queryset: Any) -> HttpResponse | None:
     """Return the days of the chosen users as a file: id, day and kind. Two queries and a round trip for 100 users."""
-    from redis_kit.signins.database.rebuild import Rebuild
+    from redis_kit.signins.database.record import Rebuild
 
     advice = _("manage.py rk_signins export takes any number.")
     if not _are_few(model_admin, request, queryset, MOST_EXPORTED, advice):

@@ -1,6 +1,8 @@
-"""The day of a sign-in: a date in the user's time zone. It may begin later than at midnight."""
+"""The day of a sign-in: a date in the user's time zone, which may begin later than at midnight. A month of them."""
 
-from collections.abc import Callable
+import calendar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
 from functools import partial, reduce
 from typing import Any, NamedTuple, TypeVar
@@ -13,6 +15,8 @@ from django.utils import timezone
 from redis_kit.core import conf, dates
 from redis_kit.core.awaitables import LocalCall
 from redis_kit.core.errors import ConfigurationError, InvalidValue
+from redis_kit.core.text import shortened
+from redis_kit.core.values.numbers import is_whole, whole_number
 from redis_kit.signins.settings import REMEDY, SignInSettings
 
 FIRST = date(2000, 1, 1)
@@ -28,6 +32,61 @@ class Moment(NamedTuple):
     day: date
     zone: str
     seconds: int
+
+
+class CalendarDay(NamedTuple):
+    """One day of a calendar."""
+
+    date: date
+    marked: bool
+    is_today: bool
+    made_up: bool = False
+    frozen: bool = False
+
+
+@dataclass(frozen=True)
+class Calendar:
+    """A month: ``marks[0]`` is True if there was a sign-in on its first day. ``today`` is in the user's time zone.
+
+    A day in ``covered`` was made up if it has a mark, too. Otherwise it is frozen.
+    """
+
+    year: int
+    month: int
+    marks: Sequence[bool]
+    today: date
+    covered: Sequence[bool]
+
+    @property
+    def count(self) -> int:
+        """Return the number of days with a sign-in."""
+        return sum(self.marks)
+
+    @property
+    def make_ups(self) -> int:
+        """Return the number of days that were made up."""
+        return sum(mark and covered for mark, covered in zip(self.marks, self.covered, strict=True))
+
+    @property
+    def freezes(self) -> int:
+        """Return the number of frozen days."""
+        return sum(self.covered) - self.make_ups
+
+    @property
+    def days(self) -> list[CalendarDay]:
+        """Return the days of the month."""
+        return [self._day(*day) for day in enumerate(zip(self.marks, self.covered, strict=True), 1)]
+
+    def weeks(self, *, first_weekday: int = 0) -> list[list[CalendarDay | None]]:
+        """Return the days in weeks of seven, with None outside the month; ``first_weekday`` is 0 (Monday) to 6."""
+        days = self.days
+        first = whole_number("first_weekday", first_weekday, (0, 6))
+        numbers = calendar.Calendar(first).monthdayscalendar(self.year, self.month)
+        return [[days[number - 1] if number else None for number in week] for week in numbers]
+
+    def _day(self, number: int, marks: tuple[bool, bool]) -> CalendarDay:
+        day, (marked, covered) = date(self.year, self.month, number), marks
+        return CalendarDay(day, marked, day == self.today, marked and covered, covered and not marked)
 
 
 def zone(instance: Any) -> tzinfo:
@@ -102,6 +161,14 @@ def checked(name: str, day: date | None) -> date:
 def between(start: date, end: date) -> list[date]:
     """Return the days from start to end, both included. Raises InvalidValue unless these are 1 to 366."""
     return dates.between(checked("start", start), checked("end", end))
+
+
+def month_length(year: int, month: int) -> int:
+    """Return the number of days of a month. Raises InvalidValue unless it is a month from 2000 to 9999."""
+    if not is_whole(year) or not 2000 <= year <= 9999:
+        raise InvalidValue(f"year must be a whole number from 2000 to 9999, not {shortened(year)}.")
+    whole_number("month", month, (1, 12))
+    return calendar.monthrange(year, month)[1]
 
 
 def _value(instance: Any, where: str | Callable[[Any], Any]) -> Any:

@@ -3,6 +3,7 @@
 A user's keys share their slot with a part of the day's bitmap, so that one script writes both.
 """
 
+from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
@@ -32,12 +33,12 @@ def tag(model: str, bucket: str) -> str:
 
 
 def user(tag: str, member: str) -> str:
-    """Return the state of a user, as text: last day, streaks, total and others; see users/base.py."""
+    """Return the state of a user, as text: last day, streaks, total and others; see users.py."""
     return _key(tag, f"user:{member}")
 
 
 def year(tag: str, member: str, year: int) -> str:
-    """Return the bitmap of a user's year: by day of the year the sign-ins, then the covered days; see users/base.py."""
+    """Return the bitmap of a user's year: by day of the year the sign-ins, then the covered days; see users.py."""
     return _key(tag, f"year:{member}:{year}")
 
 
@@ -76,7 +77,7 @@ def first_part(day: date) -> str:
     return f"first:{day}"
 
 
-def in_bucket(tag: str, parts: list[str]) -> list[str]:
+def in_bucket(tag: str, parts: Sequence[str]) -> list[str]:
     """Return the keys of some parts in a bucket."""
     start = _key(tag, "")
     return [start + part for part in parts]

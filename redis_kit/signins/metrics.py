@@ -6,7 +6,7 @@ from redis_kit.core.gather import gather
 from redis_kit.core.keys import encode
 from redis_kit.core.metrics.families import Metric, MetricSource, Sample
 from redis_kit.signins import keys, mixin
-from redis_kit.signins.cohorts import counts
+from redis_kit.signins.activity import by_day
 from redis_kit.signins.days import today
 from redis_kit.signins.settings import SignInSettings
 
@@ -23,5 +23,5 @@ class SignInMetrics(MetricSource):
         if using != conf.section(SignInSettings).USING:
             return []
         labels = sorted(map(keys.label, mixin.models()))[:limit]
-        days = yield from gather([counts.by_day(encode(label), [today()]) for label in labels])
+        days = yield from gather([by_day(encode(label), [today()]) for label in labels])
         return [USERS.sample(day.users, label) for label, (day,) in zip(labels, days, strict=True)]

@@ -11,14 +11,12 @@ from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.steps import Batch, Call
 from redis_kit.signins import keys
-from redis_kit.signins.calendar import Calendar, month_length
-from redis_kit.signins.days import FIRST, checked, moment, reading, today
+from redis_kit.signins.days import FIRST, Calendar, checked, moment, month_length, reading, today
 from redis_kit.signins.signals import signed_in
-from redis_kit.signins.users.base import BYTES, SignInUser, Summary, days_in, offset, summarized
-from redis_kit.signins.users.changes import Changes, SignIn
+from redis_kit.signins.users import BYTES, SignIn, SignInUser, Summary, days_in, offset, summarized
 
 if TYPE_CHECKING:
-    from redis_kit.signins.cohorts.activity import Activity
+    from redis_kit.signins.activity import Activity
 
 
 WEEK = 7  # days
@@ -31,14 +29,14 @@ class SignIns:
         """Return the activity of the model."""
         if instance is not None:
             raise AttributeError(f"sign_ins is an attribute of {owner.__name__}, not of its instances.")
-        from redis_kit.signins.cohorts.activity import Activity
+        from redis_kit.signins.activity import Activity
 
         return Activity(owner)
 
 
 def store(using: str) -> Any:
     """Return what carries out a flow, on the connection of the settings."""
-    from redis_kit.signins.cohorts.segments import SignInStore
+    from redis_kit.signins.segments import SignInStore
 
     return SignInStore()
 
@@ -61,9 +59,9 @@ class SignInMixin:
         If RedisUnavailable is ``indeterminate``, sign in again: the day counts once. With the same ``token``, which is
         any text, the second call returns what the first one would have returned, with its milestones.
         """
-        changes, when = Changes.of(self), (yield reading(moment, self, at))
+        user, when = SignInUser.of(self), (yield reading(moment, self, at))
         try:
-            result = yield from changes.sign_in(when, token)
+            result = yield from user.sign_in(when, token)
         except RedisUnavailable:
             yield _recording(self, when.day, "sign_in")  # rk_signins rebuild adds it later
             raise
@@ -75,8 +73,8 @@ class SignInMixin:
 
         Raises NoneLeft after ``MAKE_UPS`` in the day's month, and InvalidValue for a day outside ``WINDOW``.
         """
-        changes, now = Changes.of(self), (yield reading(today, self))
-        result = yield from changes.make_up(checked("day", day), now, token)
+        user, now = SignInUser.of(self), (yield reading(today, self))
+        result = yield from user.cover("make_up", checked("day", day), now, token)
         return (yield from _announced(self, result, "make_up"))
 
     @operation(over=store)
@@ -85,8 +83,8 @@ class SignInMixin:
 
         Raises NoneLeft after ``FREEZES`` in the day's month, and InvalidValue for a day outside ``WINDOW``.
         """
-        changes, now = Changes.of(self), (yield reading(today, self))
-        result = yield from changes.freeze(checked("day", day), now, token)
+        user, now = SignInUser.of(self), (yield reading(today, self))
+        result = yield from user.cover("freeze", checked("day", day), now, token)
         if result.new:
             yield _recording(self, day, "freeze")
         return result
@@ -165,9 +163,9 @@ class SignInMixin:
         """
         from redis_kit.signins.database.record import rows_of
 
-        changes, rows = Changes.of(self, saved=False), rows_of(self)
+        user, rows = SignInUser.of(self, saved=False), rows_of(self)
         yield LocalCall(rows.delete, rows.adelete)  # first, or they could be restored
-        return (yield from changes.erase())
+        return (yield from user.erase())
 
     asign_in = twin(sign_in)
     amake_up_sign_in = twin(make_up_sign_in)

@@ -4,8 +4,8 @@ from typing import Any
 
 from django import template
 from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
-from django.utils.formats import get_format
 
+from redis_kit.core.dates import first_weekday
 from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.signins.days import today
 from redis_kit.signins.errors import log_repeated_failure
@@ -33,6 +33,6 @@ def sign_in_calendar(user: Any, year: int | None = None, month: int | None = Non
         calendar = user.sign_in_calendar(year or now.year, month or now.month)
     except RedisFailure:
         return {"is_unavailable": True}
-    first = (get_format("FIRST_DAY_OF_WEEK") - 1) % 7  # Django counts from Sunday, Python from Monday
+    first = first_weekday()
     names = [(WEEKDAYS[day % 7], WEEKDAYS_ABBR[day % 7]) for day in range(first, first + 7)]
     return {"calendar": calendar, "weekdays": names, "weeks": calendar.weeks(first_weekday=first)}

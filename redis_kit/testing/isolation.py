@@ -9,7 +9,7 @@ from typing import Any
 from django.core.signals import setting_changed
 
 from redis_kit.core import conf
-from redis_kit.core.client.connection_checks import test_problems, url_problems
+from redis_kit.core.client.connection_options import test_problems, url_problems
 from redis_kit.core.errors import ConfigurationError, RedisFailure
 
 URL_VARIABLE = "REDIS_KIT_TEST_URL"

@@ -21,7 +21,7 @@ from redis_kit.queues.worker.run.endings import FailedAttempt
 from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.run.timeouts import EventLoop, JobKey
 from redis_kit.queues.worker.shared.status_board import StatusBoard
-from redis_kit.queues.worker.shared.worker_queue import Claims, Done, WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import Claims, WorkerQueue
 
 
 class _Here(EventLoop):
@@ -82,7 +82,9 @@ def drain(*names: str, raise_errors: bool = False) -> int:
         ]:
             for number, job in jobs:
                 for done in runs.run(0, number, job):
-                    _end(sources[number], done)
+                    sources[number].exchange(0, [done.ended])
+                    if done.announce:
+                        done.announce()
             count += len(jobs)
     finally:
         runs.close()
@@ -114,9 +116,3 @@ def processor(sources: Sequence[WorkerQueue], *, raise_errors: bool = False) -> 
     runner = _Runner(WorkerContext(sources, StatusBoard(1), parts=parts, coroutines=_Here()), _Alone())
     runner.raise_errors = raise_errors
     return runner
-
-
-def _end(source: WorkerQueue, done: Done) -> None:
-    source.exchange(0, [done.ended])
-    if done.announce:
-        done.announce()

@@ -10,10 +10,10 @@ from django.db.models import Case, F, Value, When
 from django.db.models.functions import Concat, Lower
 from django.http import Http404
 
-from redis_kit.bloom import BloomFilter, BloomQuerySet, ModelFilter, aget_object_or_404, get_object_or_404
+from redis_kit.bloom import BloomFilter, BloomQuerySet, ModelFilter, aget_object_or_404, get_object_or_404, model_filter
 from redis_kit.bloom.component import Bloom
 from redis_kit.core.errors import ConfigurationError, InvalidValue, ParameterMismatch, RebuildLost
-from redis_kit.core.indexes import field_index, model_index
+from redis_kit.core.indexes import model_index
 from tests.app.models import Account, Device, Kiosk, Leaflet, Place, Region, User
 from tests.fixtures.servers import wait_for
 
@@ -366,7 +366,7 @@ def test_querysets_and_managers_of_relations_are_asked(accounts, django_assert_n
 
 
 def test_text_beyond_ascii_is_left_to_databases_that_may_ignore_more(names, monkeypatch):
-    monkeypatch.setattr(field_index, "EXACT", ())
+    monkeypatch.setattr(model_filter, "EXACT", ())
     Account.objects.create(name="Ascii")
     names.rebuild()
     assert hidden(names, ["ascii", "ASCII ", "Straße", "a\x00b", "no"]) == ["no"]

@@ -57,7 +57,7 @@ class Wrong(Component):
         f"{__name__}.AccountPanel",
         f"{__name__}.Accounts",
         "redis_kit.core.panels.Panel",
-        "redis_kit.queues.dashboard.panel.QueuesPanel",
+        "redis_kit.queues.dashboard.queues_page.QueuesPanel",
     )
 
 

@@ -7,7 +7,7 @@ from redis_kit.core import connections, flow
 from redis_kit.core.errors import ConfigurationError, KeyConflict, RedisUnavailable
 from redis_kit.core.panels import Alert, Figure, Sparkline, Table, Tile
 from redis_kit.core.steps import Call
-from redis_kit.dashboard import collect, overview
+from redis_kit.dashboard import collect
 from redis_kit.dashboard.audit_page import AuditPanel
 from redis_kit.dashboard.settings import DashboardSettings
 from redis_kit.operations.dashboard.keys_page import KeysPanel
@@ -349,9 +349,9 @@ def test_panels_that_are_left_when_a_server_hung_are_skipped(own_kit, own_panels
 
 
 def test_page_that_asks_no_server_is_not_among_those_that_are_skipped(own_kit, monkeypatch):
-    monkeypatch.setattr(overview, "TIME_LIMIT", 0.0)
+    monkeypatch.setattr(collect, "TIME_LIMIT", 0.0)
     own_kit.server.stop()
-    views = overview.tiles([WorkersPanel(), KeysPanel(), AuditPanel()])
+    views = collect.tiles([WorkersPanel(), KeysPanel(), AuditPanel()])
     assert [view.panel.slug for view in views if view.outage or view.skipped] == ["workers", "keys"]
 
 

@@ -48,7 +48,7 @@ COMPONENTS = (
     *("autocomplete", "bloom", "locks", "logs", "mailbox"),
     *("pageviews", "queues", "search", "signins", "throttling"),
 )
-SHARED = {**dict.fromkeys(("bloom", "autocomplete", "search"), "indexes"), "mailbox": "channels"}  # of the core
+SHARED = {**dict.fromkeys(("bloom", "autocomplete", "search"), "indexes"), "mailbox": "channels.py"}  # of the core
 OF_ROWS = {"announce", "commit", "drain"}  # scripts of indexes of rows
 EVERYWHERE = {"PING", "SELECT", "EVALSHA", "EVAL", "TIME", "TYPE"}
 OF_CHECKS = {"INFO"}
@@ -62,7 +62,7 @@ def commands_of(component: str) -> set[str]:
     """Return the commands in the scripts and modules of a component."""
     folders = [ROOT / "redis_kit" / component]
     folders += [ROOT / "redis_kit" / "core" / SHARED[component]] if component in SHARED else []
-    modules = [path for folder in folders for path in folder.rglob("*.py")]
+    modules = [path for folder in folders for path in (folder.rglob("*.py") if folder.is_dir() else [folder])]
     sent = {"BLPOP"} if any("Pop(" in path.read_text() for path in modules) else set()
     for path in (path for folder in folders for path in folder.rglob("*.lua")):
         if component == "bloom" and path.stem in OF_ROWS:

@@ -11,7 +11,7 @@ import pytest
 from django.dispatch import Signal
 
 from redis_kit.core.component import components
-from redis_kit.locks.keys import LockKeys, SlotKeys
+from redis_kit.locks.keys import LockKeys
 from redis_kit.queues import task
 from redis_kit.queues.engine.feature import option_class
 from redis_kit.queues.keys import OF_ONE, QueueKeys
@@ -69,7 +69,6 @@ def test_every_key_is_listed():
     text = (REFERENCE / "keys.md").read_text()
     fields = {
         *LockKeys._fields,
-        *SlotKeys._fields,
         *QueueKeys._fields,
         *OF_ONE,
         *ThrottleKeys._fields,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from redis_kit.locks.acquiring import attempt, wait
+from redis_kit.locks.acquiring import wait
 from redis_kit.locks.renewal import pending_releases, scheduler
 from tests.fixtures.fork_server import PythonProcess, start_python
 from tests.fixtures.servers import wait_for
@@ -53,7 +53,7 @@ def program(kit: Any) -> Iterator[Callable[..., PythonProcess]]:
 def only_woken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiters ask by themselves every 30 seconds, not every second: a lost wake-up outlasts the wait of a test."""
     monkeypatch.setattr(wait, "INTERVAL", 30.0)
-    monkeypatch.setattr(attempt, "WAITER_TTL", 60_000)
+    monkeypatch.setattr(wait, "WAITER_TTL", 60_000)
 
 
 @pytest.fixture

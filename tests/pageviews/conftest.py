@@ -2,7 +2,7 @@
 
 import pytest
 
-from redis_kit.pageviews import errors
+from redis_kit.pageviews import batch
 from redis_kit.pageviews.buffer import buffer
 
 
@@ -10,10 +10,16 @@ from redis_kit.pageviews.buffer import buffer
 def empty_buffer():
     """Nothing waits or was logged from the test before, and nothing is left for the next."""
     buffer.reset()
-    errors._logged.clear()
+    batch._logged.clear()
     yield buffer
     with buffer._sending:  # what its thread is sending belongs to this test
         buffer.reset()
+
+
+@pytest.fixture
+def no_thread(monkeypatch):
+    """Nothing is sent but by flush()."""
+    monkeypatch.setattr(buffer, "_start", lambda: None)
 
 
 @pytest.fixture

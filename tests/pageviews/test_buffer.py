@@ -6,21 +6,13 @@ import pytest
 
 from redis_kit.core import connections, flow
 from redis_kit.core.errors import RedisUnavailable
-from redis_kit.pageviews import PageViews, dropped, flush
-from redis_kit.pageviews.batch import ViewBatch
+from redis_kit.pageviews import PageViews, counter, dropped, flush
+from redis_kit.pageviews.batch import Event, ViewBatch
 from redis_kit.pageviews.buffer import Buffer, Dropped, buffer
 from redis_kit.pageviews.component import PageViews as PageViewsComponent
 from redis_kit.pageviews.periods import days, now
-from redis_kit.pageviews.questions import numbers
-from redis_kit.pageviews.tally import Event
 from tests.fixtures.fork_server import start_python
 from tests.fixtures.servers import wait_for
-
-
-@pytest.fixture
-def no_thread(monkeypatch):
-    """Nothing is sent but by flush()."""
-    monkeypatch.setattr(buffer, "_start", lambda: None)
 
 
 @pytest.fixture
@@ -62,7 +54,7 @@ def test_dropped_views_are_added_up_for_all_processes_after_the_next_flush(kit, 
     for process in (first, second, first):
         assert process.flush()
     today = days(None, None)
-    assert PageViews.site().run_flow(numbers.dropped(today)) == [7]
+    assert PageViews.site().run_flow(counter.dropped(today)) == [7]
     assert PageViews.site().views() == 0
 
 
@@ -71,7 +63,7 @@ def test_dropped_views_are_reported_by_themselves_also_after_an_outage(own_kit):
     buffer.drop("outage", 3)
     own_kit.server.start()
     today = days(None, None)
-    wait_for(lambda: PageViews.site().run_flow(numbers.dropped(today), if_open=[]) == [3], timeout=20)
+    wait_for(lambda: PageViews.site().run_flow(counter.dropped(today), if_open=[]) == [3], timeout=20)
 
 
 def test_view_is_sent_when_no_further_one_comes(kit, monkeypatch):
@@ -117,7 +109,7 @@ def test_views_of_a_test_are_not_counted_in_the_next(kit, no_thread):
     kit.connect(kit.server.connection)
     assert flush()
     assert PageViews("news").views() == 0
-    assert PageViews.site().run_flow(numbers.dropped(days(None, None))) == [0]
+    assert PageViews.site().run_flow(counter.dropped(days(None, None))) == [0]
 
 
 def test_flush_is_one_pipeline(kit, commands, no_thread):
@@ -305,7 +297,7 @@ PROCESS = """
     settings.configure(INSTALLED_APPS=apps, SECRET_KEY="x" * 50, USE_TZ=True, TIME_ZONE={zone!r}, REDIS_KIT={kit!r})
     django.setup()
     from redis_kit.pageviews.buffer import buffer
-    from redis_kit.pageviews.tally import Event
+    from redis_kit.pageviews.batch import Event
     from redis_kit.pageviews.periods import now
 
     def record(count):

@@ -8,13 +8,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from redis_kit.core.errors import InvalidName, InvalidValue, RedisUnavailable
-from redis_kit.pageviews import PageViews, history
+from redis_kit.pageviews import PageViews, batch, history, periods
+from redis_kit.pageviews.batch import Event, ViewBatch, identified
+from redis_kit.pageviews.counter import Overlap
 from redis_kit.pageviews.pages import encoded
 from redis_kit.pageviews.periods import days, now, sketches
-from redis_kit.pageviews.questions.values import Overlap
 
 TODAY = datetime.now(UTC).date()
-NOON = datetime(2024, 2, 10, 12, tzinfo=UTC)
+NOON = datetime(2024, 2, 10, 12, tzinfo=UTC)  # a Saturday
+DAY = NOON.date()
+HALF_LIFE = 6 * 3600
 
 
 def test_conformance(any_kit, twin):
@@ -44,7 +47,7 @@ def test_two_thousand_visitors_are_counted_with_an_error_of_two_percent(kit):
         page.add(f"visitor {number}", at=NOON)
         if number % 4 == 0:
             page.add(f"visitor {number}", at=NOON + timedelta(days=1))
-    day = NOON.date()
+    day = DAY
     assert page.views(day, day) == 2000
     assert page.views(day, day + timedelta(1)) == 2500
     for found in (
@@ -232,3 +235,223 @@ def test_policy_decides_the_result_while_redis_is_unavailable(settings, twin):
     assert twin(page.overlap, page).common == 0
     with pytest.raises(RedisUnavailable):
         twin(PageViews("news", on_failure="raise").views)
+
+
+def visit(page, visitors, *, ago=0):
+    for visitor in visitors:
+        page.add(visitor, at=NOON - timedelta(ago))
+
+
+def test_range_is_the_union_of_its_days_and_never_the_sum(kit):
+    kit.options(PAGEVIEWS={"VISITOR": "user"})
+    page = PageViews("news")
+    visit(page, map(str, range(600)))
+    visit(page, map(str, range(300, 900)), ago=1)
+    visit(page, map(str, range(300)), ago=30)
+    assert sum(day.visitors for day in page.by_day(DAY - timedelta(1), DAY)) == pytest.approx(1200, rel=0.03)
+    for ago in (1, 9, 30, 89):
+        union = page.visitors(DAY - timedelta(ago), DAY)
+        assert union == pytest.approx(900, rel=0.02)
+        assert union.distinct
+    assert page.visitors(DAY, DAY) == pytest.approx(600, rel=0.02)
+
+
+def test_ninety_days_of_visitors_are_at_most_24_keys_in_one_round_trip(kit, trips):
+    page = PageViews("news")
+    page.views()
+    for number in range(31):
+        del trips[:]
+        page.visitors(DAY - timedelta(number + 89), DAY - timedelta(number))
+        (((calls,),)) = trips
+        assert sum(len(command) - 1 for command in calls) <= 24
+
+
+def test_range_across_a_change_of_the_salt_is_marked(kit):
+    page = PageViews("news")
+    for day in (0, 1):
+        visit(page, ["anna"], ago=day)
+    one, two = page.visitors(DAY, DAY), page.visitors(DAY - timedelta(1), DAY)
+    assert (one.distinct, two.distinct) == (True, False)
+
+
+def test_range_stays_marked_after_the_setting_changed(kit):
+    page = PageViews("news")
+    visit(page, ["anna"], ago=2)
+    kit.options(PAGEVIEWS={"VISITOR": "user"})
+    for ago in (1, 0):
+        visit(page, ["anna"], ago=ago)
+    assert page.visitors(DAY - timedelta(1), DAY).distinct
+    assert not page.visitors(DAY - timedelta(2), DAY).distinct
+    kit.options(PAGEVIEWS={"VISITOR": "cookie"})
+    visit(page, ["anna"])
+    assert not page.visitors(DAY, DAY).distinct
+
+
+def test_range_across_a_change_of_the_key_that_hashes_is_marked(kit):
+    kit.options(PAGEVIEWS={"VISITOR": "user"})
+    page = PageViews("news")
+    visit(page, ["anna"], ago=1)
+    kit.options(HASH_KEY="another key that has more than 32 bytes")
+    visit(page, ["anna"])
+    assert page.visitors(DAY, DAY).distinct
+    union = page.visitors(DAY - timedelta(1), DAY)
+    assert (union, union.distinct) == (2, False)
+
+
+def test_error_is_that_of_a_hyperloglog(kit):
+    page = PageViews("news")
+    visit(page, map(str, range(1000)))
+    count = page.visitors(DAY, DAY)
+    assert count.error == round(count * 0.0081)
+
+
+def seen(page, visitors, *, at=NOON):
+    events = [Event(at, page, "", identified(str(visitor))) for visitor in visitors]
+    for begin in range(0, len(events), 500):
+        PageViews(page).run_flow(ViewBatch(events[begin : begin + 500], using="default").send())
+
+
+def test_online_counts_visitors_of_the_last_five_minutes_once(kit):
+    page, moment = PageViews("news"), now()
+    for minutes, visitor in ((0, "anna"), (2, "anna"), (3, "ben"), (7, "cem"), (60, "dora")):
+        page.add(visitor, at=moment - timedelta(minutes=minutes))
+    assert page.online() == PageViews.site().online() == 2
+    assert PageViews("other").online() == 0
+
+
+def test_views_that_waited_are_online_if_they_are_of_the_last_minutes(kit, monkeypatch):
+    end = NOON + timedelta(minutes=24, seconds=59)
+    monkeypatch.setattr(periods, "now", lambda: end)
+    ages = [timedelta(seconds=6 * number) for number in range(250)]
+    events = [Event(end - age, "news", "", identified(f"visitor {age}")) for age in ages]
+    PageViews("news").run_flow(ViewBatch(events, using="default").send())
+    page = PageViews("news")
+    assert page.online() == PageViews.site().online() == pytest.approx(50, abs=2)
+    assert page.by_hour(DAY)[12].visitors == page.visitors(DAY, DAY) == pytest.approx(250, rel=0.05)
+    # A visitor of a minute whose others are known, and a view without a visitor.
+    events = [Event(end, "news", "", identified(f"visitor {timedelta(0)}")), Event(end, "news", "", "")]
+    events += [Event(end - timedelta(minutes=20), "news", "", identified(f"new {number}")) for number in range(100)]
+    PageViews("news").run_flow(ViewBatch(events, using="default").send())
+    assert page.online() == pytest.approx(50, abs=2)
+    assert page.visitors(DAY, DAY) == pytest.approx(350, rel=0.05)
+
+
+def test_visitor_of_a_minute_is_in_all_longer_periods(kit):
+    page = PageViews("news")
+    for number in range(50):
+        page.add("anna", at=NOON + timedelta(minutes=number))
+        page.add(f"visitor {number}", at=NOON + timedelta(minutes=number))
+    assert page.by_hour(DAY)[12].visitors == page.visitors(DAY, DAY) == 51
+    assert kit.client.pfcount(page.key("visitors:2024-02")) == kit.client.pfcount(page.key("visitors:2024-W06")) == 51
+
+
+@pytest.mark.parametrize("common", [0, 500, 2000])
+def test_overlap_is_within_three_errors_of_the_true_number(any_kit, common):
+    seen("a", range(3000))
+    seen("b", range(3000 - common, 5000 - common))
+    page = PageViews("a").overlap(PageViews("b"), DAY - timedelta(10), DAY)
+    assert abs(page.common - common) <= 3 * page.error
+    assert page.error < 80
+    assert page.first == pytest.approx(3000, rel=0.025)
+    assert page.second == pytest.approx(2000, rel=0.025)
+    assert page.union == pytest.approx(5000 - common, rel=0.025)
+    assert not any(":union" in key for key in any_kit.keys())
+
+
+def test_overlap_reads_in_one_round_trip_and_writes_nothing(kit, commands):
+    with commands(kit) as sent:
+        PageViews("a").overlap(PageViews("b"), DAY - timedelta(10), DAY)
+    assert sent == ["PFCOUNT", "PFCOUNT", "PFCOUNT", "SMEMBERS", "SMEMBERS"]
+
+
+def test_overlap_says_whether_a_visitor_has_one_identity(kit):
+    seen("a", range(3))
+    a, b = PageViews("a"), PageViews("b")
+    assert a.overlap(b, DAY, DAY).distinct
+    assert not a.overlap(b, DAY - timedelta(1), DAY).distinct
+    assert a.overlap(b, DAY, DAY)[:5] == (0, 0, 3, 0, 3)
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    batch._admitted.clear()
+
+
+def sent(events):
+    page = PageViews("any")
+    assert page.run_flow(ViewBatch(events, using="default").send()) == 0
+
+
+def test_top_is_that_of_a_day_a_week_or_a_month(kit):
+    friday = now().replace(year=2024, month=3, day=1, hour=12)
+    for ago, page in ((0, "a"), (1, "b"), (1, "b"), (4, "c"), (4, "c"), (4, "c"), (5, "d")):
+        PageViews(page).add(at=friday - timedelta(ago))
+    site, day = PageViews.site(), friday.date()
+    assert site.top(10, day) == [("a", 1)]
+    assert site.top(10, day, period="week") == [("c", 3), ("b", 2), ("a", 1)]
+    assert site.top(2, day, period="week") == [("c", 3), ("b", 2)]
+    assert site.top(10, day, period="month") == [("a", 1)]
+    assert site.top(10, day - timedelta(1), period="month") == [("c", 3), ("b", 2), ("d", 1)]
+
+
+def test_view_counts_half_after_each_half_life(kit):
+    moment = now()
+    ages = {"now": (0,), "old": (2 * HALF_LIFE,) * 8, "both": (0, HALF_LIFE, 3 * HALF_LIFE)}
+    for page, seconds in ages.items():
+        for age in seconds:
+            PageViews(page).add(at=moment - timedelta(seconds=age))
+    trends = dict(PageViews.site().trending())
+    assert trends == pytest.approx({"old": 2, "both": 1.625, "now": 1}, rel=0.001)
+    assert list(trends) == ["old", "both", "now"]
+
+
+def test_order_in_which_views_of_different_age_arrive_changes_no_trend(kit):
+    moment = now()
+    for page, order in (("up", (5, 3, 0)), ("down", (0, 3, 5))):
+        sent([Event(moment - timedelta(hours=age), page, "", "") for age in order])
+    up, down = (trend.score for trend in PageViews.site().trending())
+    assert up == pytest.approx(down, rel=1e-6)
+
+
+def test_view_of_the_future_does_not_weigh_more_than_one_of_now(kit, monkeypatch):
+    with monkeypatch.context() as clock:
+        clock.setattr(periods, "now", lambda: now() + timedelta(days=300))
+        PageViews("soon").add()
+    ((_, score),) = PageViews.site().trending()
+    assert score == pytest.approx(1, rel=0.001)
+
+
+def test_very_old_views_are_not_listed(kit, monkeypatch):
+    monkeypatch.setattr(periods, "TRENDING_HALF_LIFE", 60)
+    PageViews("a").add(at=now() - timedelta(seconds=120))
+    PageViews("b").add(at=now() - timedelta(hours=1))
+    assert [name for name, _ in PageViews.site().trending()] == ["a"]
+
+
+def test_list_of_trends_is_bounded(kit):
+    moment = now()
+    sent([Event(moment, "post", str(number), "") for number in range(1200)])
+    assert kit.client.zcard(PageViews("post").key("trending")) == 1000
+
+
+def test_sources_are_bounded_and_frequent_ones_are_never_missing(kit):
+    moment = now()
+    noise = [Event(moment, "news", "", "", f"{number}.example") for number in range(3000)]
+    frequent = [Event(moment, "news", "", "", "search.example", "autumn") for _ in range(300)]
+    mixed = [event for pair in zip(noise[::10], frequent, strict=True) for event in pair] + noise
+    for begin in range(0, len(mixed), 500):
+        sent(mixed[begin : begin + 500])
+    page = PageViews("news")
+    ((name, views), *_rest) = page.referrers(100)
+    assert name == "search.example"
+    assert 300 <= views <= 300 + len(mixed) / 100
+    assert sum(views for _, views in page.referrers(100)) == len(mixed)  # the invariant of Space-Saving
+    assert page.campaigns() == [("autumn", 300)]
+    assert kit.client.zcard(page.key(f"referrers:{moment:%Y-%m-%d}")) == 100
+
+
+def test_source_is_cut_and_any_text_is_stored_as_it_is(kit):
+    page, hostile = PageViews("news"), "{a}:b\r\n\x00*" + "x" * 600
+    page.add(referrer=hostile, campaign="\udcff秋")
+    assert page.referrers() == [(hostile[:64], 1)]
+    assert page.campaigns() == [("?秋", 1)]

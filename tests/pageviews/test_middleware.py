@@ -12,13 +12,15 @@ from asgiref.sync import SyncToAsync
 from django.core.cache import cache
 from django.http import HttpResponse
 from django.test import AsyncClient, Client, RequestFactory
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from redis_kit.core import primitive
 from redis_kit.core.client import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.pageviews import OTHER, PageViews, dropped, flush
 from redis_kit.pageviews.buffer import Dropped, buffer
-from redis_kit.pageviews.middleware import PageViewMiddleware
+from redis_kit.pageviews.middleware import PageViewMiddleware, campaign, referring_host
 from redis_kit.pageviews.periods import now
 from tests.app.models import User
 from tests.fixtures.servers import wait_for
@@ -132,7 +134,7 @@ def test_staff_and_visitors_who_opt_out_are_left_out_by_settings(get, site):
 def test_visitors_are_distinguished(get, site, monkeypatch, mode, visitors):
     # Of six random ones a sketch takes two for one, once in a thousand times.
     numbers = count()
-    monkeypatch.setattr("redis_kit.pageviews.http.events.token_urlsafe", lambda size: f"{next(numbers):022}")
+    monkeypatch.setattr("redis_kit.pageviews.middleware.token_urlsafe", lambda size: f"{next(numbers):022}")
     site.options(PAGEVIEWS={"VISITOR": mode})
     get("/", As="anna")
     get("/", As="anna")
@@ -448,3 +450,52 @@ def test_counting_costs_a_request_little(site):
 
     cost(middleware)
     assert min(cost(middleware) for _ in range(10)) - min(cost(bare) for _ in range(10)) < 100e-6
+
+
+@pytest.mark.parametrize(
+    ("referrer", "host"),
+    [
+        ("https://www.google.com/", "google.com"),
+        ("https://News.Example:8443/story?id=1#top", "news.example"),
+        ("http://anna:secret@forum.example/thread", "forum.example"),
+        ("https://forum.example", "forum.example"),
+        ("https://shop.example/cart", ""),
+        ("https://www.shop.example:8000/cart", ""),
+        ("", ""),
+        ("about:blank", ""),
+        ("android-app://com.example/", ""),
+        ("javascript:alert(1)", ""),
+        ("https://", ""),
+        ("https://<script>/", ""),
+        ("https://a b/", ""),
+        ("https://exa\r\nmple/", ""),
+        ("https://forum.example/" + "x" * 3000, ""),
+    ],
+)
+def test_host_of_another_site_is_where_a_visitor_comes_from(referrer, host):
+    assert referring_host(referrer, "shop.example:8000") == host
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("utm_source=News&utm_medium=email&utm_campaign=may", "news / email / may"),
+        ("id=1&utm_source=news", "news / - / -"),
+        ("utm_source=a%20b%3Cscript%3E&utm_campaign=%E4%BA%94%E6%9C%88", "a b script / - / 五月"),
+        ("utm_source=" + "x" * 100, "x" * 30 + " / - / -"),
+        ("utm_medium=email", ""),
+        ("utm_source=", ""),
+        ("", ""),
+        ("utm_source=a&" * 60, ""),
+        ("utm_source=a&x=" + "y" * 3000, ""),
+    ],
+)
+def test_campaign_is_named_by_a_link(query, named):
+    assert campaign(query) == named
+
+
+@settings(max_examples=30)
+@given(st.text(), st.text())
+def test_any_text_gives_a_short_one(text, host):
+    assert len(referring_host(f"https://{text}", host)) <= 253
+    assert len(campaign(f"utm_source={text}&utm_medium={text}&utm_campaign={text}")) <= 96

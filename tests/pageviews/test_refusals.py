@@ -12,10 +12,9 @@ from redis_kit.core.background import MAX_PAUSE
 from redis_kit.core.errors import OutOfMemory, PermissionDenied, PoolExhausted, RedisUnavailable
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.pageviews import PageViews, aflush, dropped, flush
-from redis_kit.pageviews.batch import ViewBatch
+from redis_kit.pageviews.batch import Event, ViewBatch
 from redis_kit.pageviews.buffer import Buffer, Dropped, buffer
 from redis_kit.pageviews.periods import now
-from redis_kit.pageviews.tally import Event
 from tests.fixtures.servers import wait_for
 
 NOTHING = Dropped(0, 0, 0, 0)
@@ -27,12 +26,6 @@ def record(count, *, page="news", key=""):
 
 def told(caplog):
     return [one.message for one in caplog.records if one.name == "redis_kit.pageviews"]
-
-
-@pytest.fixture
-def no_thread(monkeypatch):
-    """Nothing is sent but by flush()."""
-    monkeypatch.setattr(buffer, "_start", lambda: None)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import os, signal, sys, threading
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 from application import wsgi
 from redis_kit.pageviews.buffer import buffer
-from redis_kit.pageviews.tally import Event
+from redis_kit.pageviews.batch import Event
 from redis_kit.pageviews.periods import now
 
 def end(*args):

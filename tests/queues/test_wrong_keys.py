@@ -11,10 +11,11 @@ from redis_kit.queues.engine import claim
 from redis_kit.queues.engine.claim import version
 from redis_kit.queues.engine.ids import this_process
 from redis_kit.queues.features.cancel.store import cancel
-from redis_kit.queues.features.handover import store as handover
+from redis_kit.queues.features.handover.routes import COUNT_HANDOVERS
 from redis_kit.queues.features.limits.lanes import SET_LIMIT
 from redis_kit.queues.features.results import store as results
-from redis_kit.queues.features.resumable import store as cursors
+from redis_kit.queues.features.results.progress import STORE_PROGRESS
+from redis_kit.queues.features.resumable.loop import STORE_CURSOR
 from redis_kit.queues.features.schedules import store as schedules
 from redis_kit.queues.features.unique.keys import chosen
 from redis_kit.queues.inspection import queue_history
@@ -93,12 +94,12 @@ class Scene:
                     base, "e", "c", "x", version=f"0 {round(queue.get('x').due * 1000)}", token="", about="{}"
                 )
             ),
-            lambda: self.run(handover.count(queue, sent=1, failed=1, error="e", to="celery")),
+            lambda: self.run(COUNT_HANDOVERS(base, 1, 1, "e", "celery", 1000)),
             lambda: self.run(moves.reap(base, "w", [job.id])),
             lambda: self.run(cancel(base, other.id)),
             lambda: self.run(cancel(base, "x")),
-            lambda: self.run(results.store_progress(base, job, progress=b"1", ttl_ms=1000)),
-            lambda: queue.run_flow(cursors.store(queue, job, 0, (b"1", 1000), (b"1", 1000), crashed=True)),
+            lambda: self.run(STORE_PROGRESS(base, *moves.claim_of(job), b"1", 1000, job=job.id)),
+            lambda: self.run(STORE_CURSOR(base, *moves.claim_of(job), 0, b"1", 1000, b"1", 1000, 1, job=job.id)),
             lambda: source.run_flow(claim.snooze(source, job, 5, **snooze)),
             lambda: source.run_flow(claim.snooze(source, other, 5, **snooze)),
             lambda: source.run_flow(claim.fail(source, job, 0, "e", 1, (b"[]", 1000))),

@@ -1,6 +1,6 @@
 from datetime import UTC, datetime, timedelta
 
-from redis_kit.signins.users.changes import SignIn
+from redis_kit.signins.users import SignIn
 from tests.app.models import User
 from tests.signins.people import numbers, saved
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from redis_kit.core.errors import InvalidValue, KeyConflict, RedisUnavailable
 from redis_kit.signins import SignInMixin, signed_in
-from redis_kit.signins.calendar import Calendar
-from redis_kit.signins.users.base import SignInUser
+from redis_kit.signins.days import Calendar
+from redis_kit.signins.users import SignInUser
 from tests.app.models import Device, User
 from tests.signins.people import numbers, saved
 from tests.signins.support.model import Model

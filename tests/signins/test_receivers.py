@@ -3,7 +3,7 @@ from django.contrib.auth.signals import user_logged_in
 from django.db import transaction
 
 from redis_kit.core.errors import ConfigurationError
-from redis_kit.signins.cohorts.activity import Activity
+from redis_kit.signins.activity import Activity
 from redis_kit.signins.database.models import SignInDay
 from tests.app.models import Account, Device, User
 

@@ -7,8 +7,7 @@ from typing import Any
 from benchmarks.support.server_cost import Operations, Part
 from benchmarks.support.workers.server import Server
 from redis_kit.pageviews import PageViews, periods
-from redis_kit.pageviews.batch import ViewBatch
-from redis_kit.pageviews.tally import Event, identified
+from redis_kit.pageviews.batch import Event, ViewBatch, identified
 
 BATCH = 100
 

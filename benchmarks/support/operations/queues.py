@@ -12,7 +12,7 @@ from redis_kit.queues import Job, Queue
 from redis_kit.queues.engine import calls, enqueue
 from redis_kit.queues.engine.ids import this_process
 from redis_kit.queues.engine.unique import PutResult, key_of_call
-from redis_kit.queues.features.unknown import store as unknown
+from redis_kit.queues.features.unknown import middleware as unknown
 from redis_kit.queues.inspection import list_workers, queue_stats
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, send_heartbeats
 

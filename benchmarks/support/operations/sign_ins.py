@@ -7,11 +7,11 @@ from django.contrib.auth.models import User
 
 from benchmarks.support.server_cost import Operations, Part
 from benchmarks.support.workers.server import Server
-from redis_kit.signins.cohorts.activity import Activity
-from redis_kit.signins.cohorts.segments import SignInStore
+from redis_kit.signins.activity import Activity
 from redis_kit.signins.days import Moment
 from redis_kit.signins.mixin import SignInMixin
-from redis_kit.signins.users.changes import Changes
+from redis_kit.signins.segments import SignInStore
+from redis_kit.signins.users import SignInUser
 
 USERS = 1000
 
@@ -51,4 +51,4 @@ def sign_ins(server: Server) -> Part:
 
 def _sign_in(user: int, day: int) -> None:
     moment = Moment(date(2026, 1, 1) + timedelta(days=day), "0 UTC", 0)
-    SignInStore().run_flow(Changes(User, user).sign_in(moment))
+    SignInStore().run_flow(SignInUser(User, user).sign_in(moment))

@@ -12,7 +12,7 @@ from redis_kit.mailbox import Chat
 from redis_kit.pageviews import keys as page_keys
 from redis_kit.pageviews.pages import SITE, encoded
 from redis_kit.queues import Queue
-from redis_kit.queues.features.workflows.keys import list_key, workflow_key
+from redis_kit.queues.features.workflows.store import list_key, workflow_key
 from redis_kit.queues.keys import names_key, relay_key
 from redis_kit.signins import keys as sign_in_keys
 from redis_kit.throttling import Throttle

@@ -10,7 +10,7 @@ from django.utils.module_loading import import_string
 
 from redis_kit.components import BUILTIN
 from redis_kit.core import conf
-from redis_kit.core.client import addresses, connection_checks, connection_options
+from redis_kit.core.client import addresses, connection_options
 from redis_kit.core.component import Component, components
 from redis_kit.core.conf import Problem
 from redis_kit.core.errors import ConfigurationError, RedisKitError
@@ -74,7 +74,7 @@ def _settings_messages() -> Iterator[CheckMessage]:
             hint="Set TRUSTED_PROXIES to the number of proxies in front, or to their networks.",
             id="redis_kit.W027",
         )
-    of_connections = list(connection_checks.problems(addresses.aliases()))
+    of_connections = list(connection_options.problems(addresses.aliases()))
     if not (top or of_connections):
         of_connections = list(addresses.tls_problems())
     yield from (problem.check_message for problem in of_connections)
@@ -141,7 +141,7 @@ def _wrong_panel(path: str, slugs: dict[str, str]) -> str:
 def _using(kind: type[conf.Section]) -> Iterator[conf.Problem]:
     """Yield the problem of a section whose option names a connection that does not exist."""
     alias = getattr(conf.valid_options(kind), "USING", "default")
-    for problem in connection_checks.alias_missing(alias, addresses.aliases()):
+    for problem in connection_options.alias_missing(alias, addresses.aliases()):
         yield problem._replace(message=f"REDIS_KIT[{kind.name!r}]['USING'] is {alias!r}. {problem.message}")
 
 
@@ -179,12 +179,8 @@ def _missing_path(setting: tuple[str, ...], path: str) -> Iterator[Problem]:
     except ImportError as error:
         place = setting[0] + "".join(f"[{option!r}]" for option in setting[1:])
         wrong = f"{place} has {path!r}, which can't be imported: {str(error).rstrip('.')}."
-        yield Problem("E002", wrong, _path_hint(setting, path))
-
-
-def _path_hint(setting: tuple[str, ...], path: str) -> str:
-    """Return the class that was probably meant. Names are compared first: the modules are what a project forgets."""
-    by_name = {right.rpartition(".")[2]: right for right in CLASSES[setting]}
-    if near := similar(path.rpartition(".")[2], by_name):
-        return f"Did you mean {by_name[near[0]]!r}?"
-    return f"Write {' or '.join(map(repr, by_name.values()))}."
+        # Names are compared first: the modules are what a project forgets.
+        by_name = {right.rpartition(".")[2]: right for right in CLASSES[setting]}
+        near = similar(path.rpartition(".")[2], by_name)
+        hint = f"Did you mean {by_name[near[0]]!r}?" if near else f"Write {' or '.join(map(repr, by_name.values()))}."
+        yield Problem("E002", wrong, hint)

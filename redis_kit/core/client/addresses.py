@@ -12,19 +12,7 @@ from django.conf import settings
 
 from redis_kit.core import conf
 from redis_kit.core.client import connection_options
-from redis_kit.core.client.connection_checks import (
-    OPTIONS,
-    SCHEMES,
-    TLS,
-    alias_missing,
-    alias_problems,
-    first_location,
-    masked,
-    node_urls,
-    none_given,
-    top_level_problems,
-)
-from redis_kit.core.client.connection_options import OF_SENTINELS
+from redis_kit.core.client.connection_options import OPTIONS, SCHEMES, TLS_OPTIONS, alias_missing, masked
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.settings import KitSettings
 
@@ -81,9 +69,12 @@ def address(alias: str) -> Address:
     """Return the address of an alias. Raises ConfigurationError, which names the problem and the options allowed."""
     conf.section(KitSettings)  # raises for a wrong option beside the connections
     connections = aliases()
-    for problem in chain(top_level_problems(), none_given(), alias_missing(alias, connections)):
-        raise ConfigurationError(problem.text)
-    for problem in alias_problems(alias, connections[alias]):
+    for problem in chain(
+        connection_options.top_level_problems(),
+        connection_options.none_given(),
+        alias_missing(alias, connections),
+        connection_options.alias_problems(alias, connections.get(alias)),
+    ):
         raise ConfigurationError(problem.text)
     test = connections[alias].get("TEST") if conf.tests_run() else True
     server = _address(test if isinstance(test, Mapping) else connections[alias])
@@ -96,7 +87,7 @@ def address(alias: str) -> Address:
 
 def tls_problems() -> Iterator[conf.Problem]:
     """Yield the problems of options for TLS of all connections, if nothing else is wrong with them."""
-    if any(top_level_problems()):
+    if any(connection_options.top_level_problems()):
         return
     for alias, entry in aliases().items():
         for each in (entry, entry.get("TEST")):
@@ -147,7 +138,7 @@ def _address(entry: Mapping[str, Any]) -> Address:
     if "CACHE" in given:
         return _from_cache(given["CACHE"])
     if "CLUSTER" in given:
-        urls = node_urls(given.pop("CLUSTER"))
+        urls = connection_options.node_urls(given.pop("CLUSTER"))
         nodes = tuple((parts.hostname or "localhost", parts.port or 6379) for parts in map(urlsplit, urls))
         return Address(url=_plain(urls[0]), cluster=nodes, options=_client_options(given))
     if "SENTINELS" in given:
@@ -155,7 +146,7 @@ def _address(entry: Mapping[str, Any]) -> Address:
             sentinels=tuple((host, port) for host, port in given["SENTINELS"]),
             service=given["SERVICE"],
             options=_client_options(given, "ssl", *OPTIONS),
-            sentinel_options=_client_options(given.get("SENTINEL_KWARGS") or {}, *OF_SENTINELS),
+            sentinel_options=_client_options(given.get("SENTINEL_KWARGS") or {}, *connection_options.OF_SENTINELS),
         )
     return Address(url=_plain(given.pop("URL")), options=_client_options(given))
 
@@ -173,7 +164,7 @@ def _warn_of_tests(alias: str, server: Address) -> None:
 
 def _from_cache(alias: str) -> Address:
     entry = settings.CACHES[alias]
-    first = first_location(entry)
+    first = connection_options.first_location(entry)
     options = dict(entry.get("OPTIONS", {}))
     extra = _client_options(
         {**options.get("CONNECTION_POOL_KWARGS", {}), **options.get("REDIS_CLIENT_KWARGS", {}), **options},
@@ -186,7 +177,7 @@ def _from_cache(alias: str) -> Address:
     parts = urlsplit(first)
     named = {"username": parts.username, "password": parts.password, "db": parts.path.strip("/")}
     in_url = {name: unquote(value) for name, value in named.items() if value}
-    in_url |= {name: value for name, value in parse_qsl(parts.query) if name in (*OPTIONS, *TLS)}
+    in_url |= {name: value for name, value in parse_qsl(parts.query) if name in (*OPTIONS, *TLS_OPTIONS)}
     if "db" in in_url:
         extra["db"] = int(in_url.pop("db"))
     if SCHEMES.get(parts.scheme) == "rediss":
@@ -195,7 +186,7 @@ def _from_cache(alias: str) -> Address:
         sentinels=tuple((host, int(port)) for host, port in options["SENTINELS"]),
         service=parts.hostname or "",
         options=in_url | extra,
-        sentinel_options=_client_options(options.get("SENTINEL_KWARGS") or {}, *OF_SENTINELS),
+        sentinel_options=_client_options(options.get("SENTINEL_KWARGS") or {}, *connection_options.OF_SENTINELS),
     )
 
 
@@ -203,10 +194,10 @@ def _plain(url: str) -> str:
     """Return a URL with the scheme that redis-py knows, and without the options for other clients."""
     scheme, rest = url.split(":", 1)
     rest, _, query = rest.partition("?")
-    allowed = [part for part in query.split("&") if unquote(part.partition("=")[0]) in (*OPTIONS, *TLS)]
+    allowed = [part for part in query.split("&") if unquote(part.partition("=")[0]) in (*OPTIONS, *TLS_OPTIONS)]
     return f"{SCHEMES.get(scheme, scheme)}:{rest}{'?' if allowed else ''}{'&'.join(allowed)}"
 
 
 def _client_options(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
     lowered = {str(name).lower(): value for name, value in given.items()}
-    return {name: value for name, value in lowered.items() if name in (names or OPTIONS) or name in TLS}
+    return {name: value for name, value in lowered.items() if name in (names or OPTIONS) or name in TLS_OPTIONS}

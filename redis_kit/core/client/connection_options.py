@@ -1,14 +1,19 @@
-"""The options of an entry of ``REDIS_KIT["CONNECTIONS"]``: one table, for the checks and for the docs."""
+"""The options of an entry of ``REDIS_KIT["CONNECTIONS"]``: one table, for the docs too, and the problems of them."""
 
 import os
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import parse_qs, unquote, urlsplit, urlunsplit
+
+from django.conf import settings
+from django.utils.module_loading import import_string
 
 from redis_kit.core import conf
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.text import did_you_mean, similar
+from redis_kit.core.values.numbers import is_whole
 
 
 class ConnectionOption(NamedTuple):
@@ -110,9 +115,239 @@ _ELSEWHERE = {
 EXAMPLE = "{'default': {'URL': 'redis://...'}}"
 _FILES = ("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile")
 _CERT_REQS = ("required", "optional", "none")
+SCHEMES = {"redis": "redis", "rediss": "rediss", "unix": "unix", "valkey": "redis", "valkeys": "rediss"}
+SOURCE_NAMES = tuple(sorted(option.name for option in SOURCES))
+OPTION_NAMES = (*SOURCE_NAMES, "LOCATION")  # of a server, where aliases are expected
+OPTIONS, TLS_OPTIONS = names(CLIENT), names(TLS)
+# Options for other clients in a URL. They are left out, or they would change the timeouts and replies of redis_kit.
+OF_OTHERS = (
+    *("protocol", "legacy_responses", "decode_responses", "encoding", "encoding_errors", "lib_name", "lib_version"),
+    *("max_connections", "timeout", "socket_timeout", "socket_connect_timeout", "socket_read_size", "socket_type"),
+    *("retry_on_timeout", "retry_on_error", "single_connection_client", "read_from_replicas", "require_full_coverage"),
+    "health_check_interval",
+)
+CACHES = ("django_redis.cache.RedisCache", "django.core.cache.backends.redis.RedisCache")
 
 
-def option_problems(where: str, given: Mapping[Any, Any], source: str) -> Iterator[conf.Problem]:
+def problems(connections: Mapping[str, Any]) -> Iterator[conf.Problem]:
+    """Yield the problems of all connections."""
+    if not isinstance(conf.configured().get("CONNECTIONS"), Mapping | None) or any(top_level_problems()):
+        return  # reported with the options at the top of REDIS_KIT
+    if wrong := list(none_given()):
+        yield from wrong
+        return
+    if "default" not in connections:
+        yield from alias_missing("default", connections)
+    for alias, given in connections.items():
+        if alias not in OPTION_NAMES:  # an option in the place of an alias is reported above
+            yield from alias_problems(alias, given)
+
+
+def none_given() -> Iterator[conf.Problem]:
+    """Yield the problem of a project that names no connection and whose default cache is not Redis."""
+    given = conf.configured()
+    if given.get("CONNECTIONS") is None and not is_redis_cache("default"):
+        missing = "REDIS_KIT['CONNECTIONS'] is None" if "CONNECTIONS" in given else "REDIS_KIT has no CONNECTIONS"
+        if not given:
+            missing = "REDIS_KIT is empty" if hasattr(settings, "REDIS_KIT") else "REDIS_KIT is missing"
+        yield conf.Problem(
+            "E001",
+            f"{missing}, and the 'default' cache is not Redis.",
+            "Set REDIS_KIT['CONNECTIONS'] = {'default': {'URL': 'redis://...'}}, or {'EMBEDDED': True} for a trial.",
+        )
+
+
+def top_level_problems() -> Iterator[conf.Problem]:
+    """Yield the problems of the names at the top of REDIS_KIT that were meant for connections, if none are there."""
+    given = conf.configured()
+    if given.get("CONNECTIONS") is not None:
+        return
+    sections = {section.name for section in conf.Section.__subclasses__()}
+    for name, value in given.items():
+        if name not in sections and (problem := misplaced_option(name, value)):
+            yield problem
+
+
+def alias_missing(alias: str, connections: Mapping[str, Any]) -> Iterator[conf.Problem]:
+    """Yield the problem of a connection that is not there, with those that are."""
+    if alias in connections:
+        return
+    if options := [name for name in connections if name in OPTION_NAMES]:
+        wrong = f"REDIS_KIT['CONNECTIONS'] has {options[0]!r} in the place of an alias."
+        yield conf.Problem("E002", wrong, f"Write 'CONNECTIONS': {{'default': {{{options[0]!r}: ...}}}}.")
+        return
+    listing = ", ".join(map(repr, connections)) or "none"
+    if alias == "default":
+        wrong = "REDIS_KIT['CONNECTIONS'] has no 'default', the connection of everything that names no other."
+        yield conf.Problem("E002", wrong, f"Add 'default': {{'URL': 'redis://...'}}. Connections: {listing}.")
+        return
+    add = f"Connections: {listing}. Add it as REDIS_KIT['CONNECTIONS'][{alias!r}] = {{'URL': 'redis://...'}}."
+    near = did_you_mean(alias, connections)
+    yield conf.Problem("E002", f"There is no connection {alias!r}.", f"{near} {add}".strip())
+
+
+def alias_problems(alias: str, given: Any) -> Iterator[conf.Problem]:
+    """Yield the problems of one connection."""
+    where = f"REDIS_KIT['CONNECTIONS'][{alias!r}]"
+    if not (isinstance(alias, str) and alias and alias.isprintable()):
+        wrong = f"REDIS_KIT['CONNECTIONS'] has the alias {alias!r}"
+        yield conf.Problem("E002", f"{wrong}; an alias must be printable text that is not empty.")
+        return
+    if not isinstance(given, Mapping):
+        kind, hint = conf.described_value(given), "Write {'URL': 'redis://localhost:6379/0'}."
+        yield conf.Problem("E002", f"{where} is {kind}; it must be a dict with one of {', '.join(SOURCE_NAMES)}.", hint)
+        return
+    yield from test_problems(where, given.get("TEST"))
+    yield from _entry_problems(where, given)
+
+
+def masked(url: str) -> str:
+    """Return a URL without its password."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "a URL that can't be read"
+    user, at, host = parts.netloc.rpartition("@")
+    shown = f"{user.partition(':')[0]}:***{at}{host}" if ":" in user else parts.netloc
+    query = "&".join(part for part in parts.query.split("&") if part and "password" not in part.lower())
+    return urlunsplit(parts._replace(netloc=shown, query=query))
+
+
+def is_redis_cache(alias: Any) -> bool:
+    """Tell whether an alias of CACHES is a cache of django-redis or Django's own Redis cache."""
+    entry = settings.CACHES.get(alias) if isinstance(alias, str) else None
+    backend = entry.get("BACKEND", "") if isinstance(entry, Mapping) else ""
+    if backend in CACHES:
+        return True
+    try:
+        kinds = {kind.__module__ + "." + kind.__qualname__ for kind in import_string(backend).__mro__}
+    except (ImportError, AttributeError):
+        return False
+    return not kinds.isdisjoint(CACHES)
+
+
+def first_location(cache: Mapping[str, Any]) -> Any:
+    """Return the first server of an entry of CACHES: its primary."""
+    location = cache.get("LOCATION", "")
+    servers = location.replace(";", ",").split(",") if isinstance(location, str) else location
+    return servers[0] if servers and isinstance(servers, (list, tuple)) else location
+
+
+def node_urls(nodes: Any) -> list[Any]:
+    """Return the URLs of the nodes that CLUSTER names: one, or a list of them."""
+    return list(nodes) if nodes and isinstance(nodes, (list, tuple)) else [nodes]
+
+
+def _cache_problems(where: str, cache: Mapping[str, Any]) -> Iterator[conf.Problem]:
+    yield from _server_problems(f"{where}['LOCATION']", first_location(cache))
+    options = cache.get("OPTIONS", {})
+    if not isinstance(options, Mapping):
+        wrong = f"{where}['OPTIONS'] is {conf.described_value(options)}; it must be a dict."
+        yield conf.Problem("E003", wrong, "Leave it out if the cache has no options.")
+    elif "SENTINELS" in options:
+        yield from _sentinel_list_problems(f"{where}['OPTIONS']", options["SENTINELS"], text_ports=True)
+
+
+def test_problems(where: str, test: Any) -> Iterator[conf.Problem]:
+    """Yield the problems of the entry that tests use in the place of another."""
+    if isinstance(test, Mapping):
+        yield from _entry_problems(f"{where}['TEST']", test, for_tests=True)
+    elif test is not None and not isinstance(test, bool):
+        wrong = f"{where}['TEST'] is {conf.described_value(test)}; it must be True, False or a dict."
+        yield conf.Problem("E006", wrong, "For instance {'URL': 'redis://localhost:6379/15'}, or {'EMBEDDED': True}.")
+
+
+def _entry_problems(where: str, given: Mapping[str, Any], *, for_tests: bool = False) -> Iterator[conf.Problem]:
+    chosen = [source for source in SOURCE_NAMES if source in given]
+    if len(chosen) != 1:
+        hint = f"It has {' and '.join(chosen)}." if chosen else _source_hint(given)
+        yield conf.Problem("E002", f"{where} must have exactly one of {', '.join(SOURCE_NAMES)}.", hint)
+        return
+    source, value = chosen[0], given[chosen[0]]
+    if source in ("URL", "CLUSTER"):
+        beside = [str(option) for name, option in given.items() if str(name).upper() == "DB"]
+        for url in node_urls(value) if source == "CLUSTER" else [value]:
+            yield from url_problems(f"{where}['{source}']", url, beside, cluster=source == "CLUSTER")
+    elif source == "CACHE" and is_redis_cache(value):
+        yield from _cache_problems(f"CACHES[{value!r}]", settings.CACHES[value])
+    elif source == "CACHE":
+        yield conf.Problem(
+            "E001", f"{where} names the cache {value!r}, which is not a Redis cache in CACHES.", _cache_hint()
+        )
+    elif source == "EMBEDDED":
+        yield from _embedded_problems(where, value, for_tests=for_tests)
+    yield from _option_problems(where, given, source)
+    if source != "SENTINELS":
+        return
+    yield from _sentinel_list_problems(where, value)
+    if not isinstance(given.get("SERVICE"), str) or not given["SERVICE"]:
+        yield conf.Problem("E003", f"{where} needs a 'SERVICE': the name that the sentinels know the primary by.")
+    if (inner := given.get("SENTINEL_KWARGS")) is not None:
+        yield from _sentinel_option_problems(f"{where}['SENTINEL_KWARGS']", inner)
+
+
+def url_problems(where: str, url: Any, beside: Sequence[str] = (), *, cluster: bool = False) -> Iterator[conf.Problem]:
+    """Yield the problems of a URL, with the numbers of databases that are given ``beside`` it."""
+    if wrong := list(_server_problems(where, url)):
+        yield from wrong
+        return
+    parts = urlsplit(url)
+    for name in parse_qs(parts.query, keep_blank_values=True):
+        if name not in (*OPTIONS, *TLS_OPTIONS, *OF_OTHERS):
+            yield conf.unknown(where, name, [*OPTIONS, *TLS_OPTIONS])
+    path = "" if parts.scheme == "unix" else parts.path.strip("/")
+    databases = [unquote(path), *parse_qs(parts.query, keep_blank_values=True).get("db", [])]
+    for database in filter(None, databases):
+        yield from _database_problems(where, database, cluster=cluster)
+    numbers = sorted({int(database) for database in (*databases, *beside) if database.isdecimal()})
+    if len(numbers) > 1:
+        listing = " and ".join(map(str, numbers))
+        yield conf.Problem("E002", f"{where} and DB name different databases: {listing}.", "Leave one of them out.")
+
+
+def _server_problems(where: str, url: Any) -> Iterator[conf.Problem]:
+    if not isinstance(url, str) or not url:
+        shown = conf.described_value(url) if url else repr(url)  # a dict may hold a password
+        yield conf.Problem("E003", f"{where} is {shown}; it must be a URL.", "For instance 'redis://localhost:6379/0'.")
+        return
+    try:
+        url.encode()  # fails for half of a surrogate pair
+        parts = urlsplit(url)
+        port_is_right = parts.port is None or parts.port > 0
+    except ValueError:
+        port_is_right = False
+    if not port_is_right or parts.scheme not in SCHEMES or not (parts.netloc or parts.path):
+        allowed = ", ".join(f"{scheme}://" for scheme in SCHEMES)
+        yield conf.Problem("E003", f"{where} is {masked(url)!r}; it must be a server's URL.", f"Schemes: {allowed}.")
+
+
+def _sentinel_list_problems(where: str, sentinels: Any, *, text_ports: bool = False) -> Iterator[conf.Problem]:
+    try:
+        pairs = [(host, int(port) if text_ports else port) for host, port in sentinels]
+        are_right = [isinstance(host, str) and is_whole(port) and 0 < port < 65_536 for host, port in pairs]
+    except (TypeError, ValueError):
+        are_right = []
+    if not are_right or not all(are_right):
+        wrong = f"{where}['SENTINELS'] must be a list of (host, port), with whole numbers from 1 to 65535 as ports."
+        yield conf.Problem("E003", wrong, "[('10.0.0.1', 26379)], for instance.")
+
+
+def _embedded_problems(where: str, value: Any, *, for_tests: bool) -> Iterator[conf.Problem]:
+    from redis_kit.core.embedded import server
+
+    if value is not True:
+        hint = "To do without it, give a URL instead."
+        yield conf.Problem("E003", f"{where}['EMBEDDED'] is {value!r}; it can only be True.", hint)
+    elif not for_tests and (reason := server.refusal()):
+        yield conf.Problem("E003", f"{where}['EMBEDDED']: {reason}")
+
+
+def _cache_hint() -> str:
+    caches = ", ".join(repr(alias) for alias in settings.CACHES if is_redis_cache(alias))
+    return f"Redis caches: {caches}." if caches else "Without a Redis cache, give the server: {'URL': 'redis://...'}."
+
+
+def _option_problems(where: str, given: Mapping[Any, Any], source: str) -> Iterator[conf.Problem]:
     """Yield the options of an entry that do not exist beside its source, and their values of a wrong type."""
     allowed = names(*_GROUPS.get(source, ()))
     for name, value in given.items():
@@ -120,11 +355,18 @@ def option_problems(where: str, given: Mapping[Any, Any], source: str) -> Iterat
             continue
         if not isinstance(name, str) or name.lower() not in allowed:
             yield _unknown(where, name, source, allowed)
-        else:
-            yield from _wrong_value(where, name, value, cluster=source == "CLUSTER")
+            continue
+        option = _ALL[name.upper()]
+        if option.name in ("SERVICE", "SENTINEL_KWARGS"):
+            continue  # these have messages of their own
+        if not conf.matches(value, option.kind):
+            wanted, kind = conf.describe(option.kind), conf.described_value(value)
+            yield conf.Problem("E006", f"{where}['{name}'] is {kind}; it must be {wanted}.")
+        elif option.name == "DB":
+            yield from _database_problems(f"{where}['{name}']", str(value), cluster=source == "CLUSTER")
 
 
-def sentinel_option_problems(where: str, given: Any) -> Iterator[conf.Problem]:
+def _sentinel_option_problems(where: str, given: Any) -> Iterator[conf.Problem]:
     """Yield the problems of SENTINEL_KWARGS."""
     if not isinstance(given, Mapping):
         kind = conf.described_value(given)
@@ -132,14 +374,14 @@ def sentinel_option_problems(where: str, given: Any) -> Iterator[conf.Problem]:
         return
     for name in given:
         if str(name).lower() not in OF_SENTINELS:
-            listing = f"Allowed: {', '.join(OF_SENTINELS[:4])}, and for TLS {', '.join(names(TLS))}."
+            listing = f"Allowed: {', '.join(OF_SENTINELS[:4])}, and for TLS {', '.join(TLS_OPTIONS)}."
             hint = _belongs_elsewhere(name) or did_you_mean(name, OF_SENTINELS, listing)
             yield conf.Problem("E002", f"{where} has no option {name!r}.", hint)
 
 
 def tls_problems(where: str, options: Mapping[str, Any], *, is_secure: bool, remedy: str) -> Iterator[conf.Problem]:
     """Yield the problems of a connection's options for TLS, in lower case. ``remedy`` says how to turn TLS on."""
-    for name in filter(options.__contains__, names(TLS)):
+    for name in filter(options.__contains__, TLS_OPTIONS):
         value, option = options[name], f"{where}['{name.upper()}']"
         if not is_secure:
             yield conf.Problem("E002", f"{option} is set, and the connection is one without TLS.", remedy)
@@ -152,12 +394,11 @@ def tls_problems(where: str, options: Mapping[str, Any], *, is_secure: bool, rem
             yield conf.Problem("E006", f"{option} is {value!r}; it must be one of {', '.join(_CERT_REQS)}.")
 
 
-def source_hint(given: Mapping[Any, Any]) -> str:
+def _source_hint(given: Mapping[Any, Any]) -> str:
     """Return what to write in an entry that has no source."""
-    sources = [option.name for option in SOURCES]
     upper = [str(name).upper() for name in given]
     for name in (*filter("BACKEND".__eq__, upper), *upper):  # of all, BACKEND says most
-        if hint := _ELSEWHERE.get(name) or did_you_mean(name, sources):
+        if hint := _ELSEWHERE.get(name) or did_you_mean(name, SOURCE_NAMES):
             return hint
     return "For instance {'URL': 'redis://localhost:6379/0'}."
 
@@ -208,18 +449,7 @@ def _belongs_elsewhere(name: Any) -> str:
     return _ELSEWHERE.get(wanted, "")
 
 
-def _wrong_value(where: str, name: str, value: Any, *, cluster: bool) -> Iterator[conf.Problem]:
-    option = _ALL[name.upper()]
-    if option.name in ("SERVICE", "SENTINEL_KWARGS"):
-        return  # these have messages of their own
-    if not conf.matches(value, option.kind):
-        wanted, given = conf.describe(option.kind), conf.described_value(value)
-        yield conf.Problem("E006", f"{where}['{name}'] is {given}; it must be {wanted}.")
-    elif option.name == "DB":
-        yield from database_problems(f"{where}['{name}']", str(value), cluster=cluster)
-
-
-def database_problems(where: str, database: str, *, cluster: bool) -> Iterator[conf.Problem]:
+def _database_problems(where: str, database: str, *, cluster: bool) -> Iterator[conf.Problem]:
     """Yield the problem of a database's number."""
     if not (database.isascii() and database.isdecimal()) or int(database) > 15 or (cluster and int(database)):
         allowed = "0 with Cluster" if cluster else "0 to 15"

@@ -18,7 +18,7 @@ from weakref import ref
 from redis_kit.core.client import wire
 from redis_kit.core.client.breaker import Breaker
 from redis_kit.core.client.connection_factory import ConnectionFactory
-from redis_kit.core.client.deadlines import Deadline
+from redis_kit.core.client.wire import Deadline
 from redis_kit.core.errors import PoolExhausted
 from redis_kit.core.values.event_queue import EventQueue
 

@@ -14,9 +14,8 @@ from typing import Any, NoReturn, Self
 from redis.exceptions import NoScriptError, ResponseError
 
 from redis_kit.core.client import error_map, wire
-from redis_kit.core.client.deadlines import Deadline
 from redis_kit.core.client.pools import AsyncPool, Pool, Server
-from redis_kit.core.client.wire import packed
+from redis_kit.core.client.wire import Deadline, packed
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.steps import Argument, Command, writable
 
@@ -192,29 +191,13 @@ class AsyncClient(_Guard):
         super().__init__(server)
         self._pool = AsyncPool(server, self.check)
 
-    async def call(self, *command: Argument) -> Any:
+    def call(self, *command: Argument) -> Awaitable[Any]:
         """See Client.call()."""
-        connection = await self._take()
-        try:
-            async with Deadline(self._read):
-                await wire.asend(connection, packed(command))
-                reply = await connection.read_response(disconnect_on_error=False)
-        except BaseException as error:
-            self._fail(connection, error)
-        self._succeeded(connection)
-        return reply
+        return self._exchange(self._read, command)
 
-    async def block(self, timeout: float, *command: Argument) -> Any:
+    def block(self, timeout: float, *command: Argument) -> Awaitable[Any]:
         """See Client.block()."""
-        connection = await self._take(to_block=True)
-        try:
-            async with Deadline(timeout + self._read):
-                await wire.asend(connection, packed(command))
-                reply = await connection.read_response(disconnect_on_error=False)
-        except BaseException as error:
-            self._fail(connection, error)
-        self._succeeded(connection)
-        return reply
+        return self._exchange(timeout + self._read, command, to_block=True)
 
     async def watch(
         self,
@@ -273,6 +256,17 @@ class AsyncClient(_Guard):
     def end(self) -> None:
         """Close all its connections; the loop has ended, or ends."""
         self._pool.end()
+
+    async def _exchange(self, seconds: float, command: Command, *, to_block: bool = False) -> Any:
+        connection = await self._take(to_block=to_block)
+        try:
+            async with Deadline(seconds):
+                await wire.asend(connection, packed(command))
+                reply = await connection.read_response(disconnect_on_error=False)
+        except BaseException as error:
+            self._fail(connection, error)
+        self._succeeded(connection)
+        return reply
 
     async def _take(self, *, to_block: bool = False, wait: float = math.inf) -> Any:
         self.check()

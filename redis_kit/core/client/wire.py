@@ -10,19 +10,19 @@ import logging
 import os
 import select
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from io import BytesIO
 from operator import attrgetter
 from socket import socket
 from ssl import SSLSocket
+from types import TracebackType
 from typing import Any
 
 import redis
 from redis.exceptions import ConnectionError as ClientConnectionError
 from redis.exceptions import TimeoutError as ClientTimeoutError
 
-from redis_kit.core.client.deadlines import Deadline
 from redis_kit.core.steps import Command
 
 logger = logging.getLogger("redis_kit.connections")
@@ -33,7 +33,51 @@ PLAIN = socket if issubclass(socket, _socket.socket) else None
 MOMENT = 0.01  # seconds for another look after a timeout: it may be this process that was stopped, not the server
 # Where a parser of the library keeps what it has not parsed yet, by the parser's name.
 _BUFFERS = {"_RESP2Parser": attrgetter("_buffer._buffer"), "_HiredisParser": attrgetter("_reader")}
+ROUNDS = 10  # of the loop, to read what came in before the limit
+LATE = 0.02  # seconds; a loop that needs longer for these rounds was not at work when the reply came
+MORE = 2  # limits that a late loop gets on top
 _missing: set[str] = set()  # private parts, as they were logged
+
+
+class Deadline:
+    """Limit the time of its block: raise TimeoutError after some seconds, as asyncio.timeout() does.
+
+    When the time is over, the loop first reads what has come in. If the loop was blocked or overloaded at that moment,
+    it gets the same time again, twice at most: the server may have answered, and nobody looked.
+    """
+
+    __slots__ = ("_before", "_due", "_expired", "_handle", "_loop", "_more", "_seconds", "_task")
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._more, self._expired = seconds, MORE, False
+
+    async def __aenter__(self) -> None:
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("A connection can be used in a task only.")
+        self._task, self._before, self._loop = task, task.cancelling(), asyncio.get_running_loop()
+        self._start()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._handle.cancel()
+        if self._expired and self._task.uncancel() <= self._before and kind is asyncio.CancelledError:
+            raise TimeoutError(f"no answer within {self._seconds:g} s") from error
+
+    def _start(self) -> None:
+        self._due = self._loop.time() + self._seconds
+        self._handle: asyncio.Handle = self._loop.call_at(self._due, self._look, ROUNDS)
+
+    def _look(self, rounds: int) -> None:
+        if rounds:
+            self._handle = self._loop.call_soon(self._look, rounds - 1)
+        elif self._more and self._loop.time() - self._due > LATE:
+            self._more -= 1
+            self._start()
+        else:
+            self._expired = True
+            self._task.cancel()
 
 
 def exchange(connection: Any, command: bytes) -> Any:
@@ -210,19 +254,12 @@ def abort_async(connection: Any) -> None:
 async def open_async(connection: Any, *, connect: float, read: float) -> None:
     """Open a connection. Each step has a limit: if a loop was late for one, the server is not at fault at the next."""
     try:
-        open_socket = connection._connect
+        open_socket, read_response = connection._connect, connection.read_response
     except AttributeError as error:
         _note_missing(error)
         async with Deadline(connect + read):
             await connection.connect()
         return
-    with _limited_steps(connection, open_socket, connect=connect, read=read):
-        await connection.connect()
-
-
-@contextmanager
-def _limited_steps(connection: Any, open_socket: Any, *, connect: float, read: float) -> Iterator[None]:
-    read_response = connection.read_response
 
     async def connect_in_time() -> None:
         async with Deadline(connect):
@@ -234,7 +271,7 @@ def _limited_steps(connection: Any, open_socket: Any, *, connect: float, read: f
 
     connection._connect, connection.read_response = connect_in_time, read_in_time
     try:
-        yield
+        await connection.connect()
     finally:
         del connection._connect, connection.read_response
 

@@ -204,33 +204,29 @@ class RowIndex(ModelIndex):
 
         With ``stay`` the caller remains the writer afterwards.
         """
+        keys, count, done, failed = [*self._keys(), self.writer_key], 0, list[Argument](), list[Argument]()
         try:
-            return self._write_marked(writer, stay)
+            while True:
+                args: list[Argument] = [writer, LEASE_MS, BATCH, int(stay), int(RETRY * 1_000_000)]
+                args += [f"{_process}.", len(done), *done, *failed]
+                reason, unknown, *marks = self._run(single(DRAIN(keys, args)))
+                if reason == b"lost":
+                    raise WriterLost(f"Another process writes to {self!r}.")
+                if reason == b"busy":
+                    return None
+                if unknown:
+                    self.report_miss(RedisKitError("a process died while it saved a new row"))
+                if not marks:
+                    return count
+                times = dict(zip((pk.decode() for pk in marks[::2]), marks[1::2], strict=True))
+                wrong = self._write(self._read(times), times, writer)
+                done = [each for pk in times.keys() - wrong for each in (pk, times[pk])]
+                failed = [each for pk in times.keys() & wrong for each in (pk, times[pk])]
+                count += len(times)
         except BaseException:
             with suppress(RedisKitError):  # else the lease ends
-                self._run(single(DRAIN([*self._keys(), self.writer_key], [writer, LEASE_MS, 0, 0, 0, "", 0])))
+                self._run(single(DRAIN(keys, [writer, LEASE_MS, 0, 0, 0, "", 0])))
             raise
-
-    def _write_marked(self, writer: str, stay: bool) -> int | None:
-        count, done, failed = 0, list[Argument](), list[Argument]()
-        while True:
-            args: list[Argument] = [writer, LEASE_MS, BATCH, int(stay), int(RETRY * 1_000_000)]
-            args += [f"{_process}.", len(done)]
-            call = DRAIN([*self._keys(), self.writer_key], [*args, *done, *failed])
-            reason, unknown, *marks = self._run(single(call))
-            if reason == b"lost":
-                raise WriterLost(f"Another process writes to {self!r}.")
-            if reason == b"busy":
-                return None
-            if unknown:
-                self.report_miss(RedisKitError("a process died while it saved a new row"))
-            if not marks:
-                return count
-            times = dict(zip((pk.decode() for pk in marks[::2]), marks[1::2], strict=True))
-            wrong = self._write(self._read(times), times, writer)
-            done = [each for pk in times.keys() - wrong for each in (pk, times[pk])]
-            failed = [each for pk in times.keys() & wrong for each in (pk, times[pk])]
-            count += len(times)
 
     def _read(self, pks: Iterable[str]) -> list[Any]:
         rows = self.rows().using(router.db_for_write(self.model))
@@ -342,8 +338,7 @@ class Refresher(BackgroundSender):
     def _has_work(self) -> bool:
         return bool(self._waiting)
 
-    def _next(self) -> bool:
-        return bool(self._waiting)
+    _next = _has_work
 
     def _send(self) -> bool:
         index = next(iter(self._waiting))
@@ -369,18 +364,18 @@ class Refresher(BackgroundSender):
 
 
 refresher = Refresher()
-os.register_at_fork(after_in_child=refresher.reset)
-on_shutdown(partial(refresher.flush, AT_EXIT))
-atexit.register(refresher.flush, AT_EXIT)
 _process = token_hex(4)
 
 
 def _forked() -> None:
     global _process
     _process = token_hex(4)
+    refresher.reset()
 
 
 os.register_at_fork(after_in_child=_forked)
+on_shutdown(partial(refresher.flush, AT_EXIT))
+atexit.register(refresher.flush, AT_EXIT)
 
 
 def _announcement(pk: str) -> str:
@@ -397,7 +392,7 @@ def _classes(model: type[Model]) -> Iterator[type[Model]]:
 def _follow(sender: type[Model], **kwargs: Any) -> None:
     """Connect a class with rows of an index. A listener to all classes would take the fast deletes from the others."""
     if any(issubclass(sender, index.model) for index in indexes(RowIndex)):
-        pre_delete.connect(_deleted, sender=sender, dispatch_uid="redis_kit.rows.deleted")
+        pre_delete.connect(_after, sender=sender, dispatch_uid="redis_kit.rows.deleted")
         for field in sender._meta.local_many_to_many:
             through: Any = field.remote_field.through
             m2m_changed.connect(
@@ -411,13 +406,8 @@ def _before(*, sender: type[Model], instance: Model, using: str, update_fields: 
             index.announce(instance)
 
 
-def _after(*, sender: type[Model], instance: Model, using: str, update_fields: Any, **kwargs: Any) -> None:
+def _after(*, sender: type[Model], instance: Model, using: str, update_fields: Any = None, **kwargs: Any) -> None:
     for index in _of(sender, update_fields):
-        _changed(index, instance, using)
-
-
-def _deleted(*, sender: type[Model], instance: Model, using: str, **kwargs: Any) -> None:
-    for index in _of(sender, None):
         _changed(index, instance, using)
 
 

@@ -13,7 +13,7 @@ from django.db.transaction import TransactionManagementError
 
 from redis_kit.core.errors import RedisKitError
 from redis_kit.core.flow import Flow
-from redis_kit.locks.acquiring.attempt import MAX_AGE
+from redis_kit.locks.acquiring.wait import MAX_AGE
 from redis_kit.locks.errors import AlreadyHeld, LockLost, NotHeld, with_notes
 from redis_kit.locks.leases.lease import Lease, LeaseSource, safe_deadline
 

@@ -9,8 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from redis_kit.core import terminal
 from redis_kit.core.terminal import aligned, cut, duration
 from redis_kit.core.text import clean, similar
-from redis_kit.locks.inspection import KINDS, HeldLock, HeldSemaphore, HeldSlot, find, force_release, held_locks
-from redis_kit.locks.inspection.api import LIMIT
+from redis_kit.locks.inspection import KINDS, LIMIT, HeldLock, HeldSemaphore, HeldSlot, find, force_release, held_locks
 
 Held = HeldLock | HeldSemaphore
 COLUMNS = ("NAME", "KIND", "HELD BY", "FOR", "ENDS IN", "WAITING", "FENCE")
@@ -52,7 +51,8 @@ class Command(terminal.ActionCommand):
         elif not held.locks and not held.semaphores:
             self.stdout.write("Nothing is held.")
         else:
-            self.write_lines(table(sorted([*held.locks, *held.semaphores], key=lambda lock: lock.ends_in)))
+            locks: list[Held] = [*held.locks, *held.semaphores]
+            self.write_lines(aligned([COLUMNS, *map(_row, sorted(locks, key=lambda lock: lock.ends_in))]))
             if held.more:
                 self.stdout.write(f"{held.more:,} more are held; --limit shows them.")
 
@@ -62,7 +62,7 @@ class Command(terminal.ActionCommand):
             self.write_json([*map(_plain, held)])
         else:
             for lock in held:
-                self.write_lines(about(lock))
+                self.write_lines(_about(lock))
 
     def _release(
         self, *, name: str, within: list[str], using: str, kind: str | None, fence: int | None, **options: Any
@@ -74,7 +74,11 @@ class Command(terminal.ActionCommand):
         if len(chosen) > 1:
             self.parsers["release"].error(f"{clean(name)} is held as {_kinds(chosen)}; say which with --kind")
         if not options["no_input"]:
-            self._confirm(chosen[0])
+            self.write_lines(_about(chosen[0]))
+            about = "The holder is not stopped: it learns of the release when it renews, extends or releases its lease."
+            self.stdout.write(about)
+            question = "Type the name to release it: "
+            terminal.confirm(question, chosen[0].name, clean(chosen[0].name), nothing="Nothing was released")
         if fence is None and isinstance(chosen[0], HeldLock):
             fence = chosen[0].fence  # a later holder must keep its lease
         holders = force_release(name, kind=chosen[0].kind, fence=fence, within=within, using=using)
@@ -83,20 +87,12 @@ class Command(terminal.ActionCommand):
         for holder in holders:
             self.stdout.write(f"Released: {chosen[0].kind} {clean(name)}, held by {clean(holder.text)}.")
 
-    def _confirm(self, lock: Held) -> None:
-        self.write_lines(about(lock))
-        self.stdout.write(
-            "The holder is not stopped: it learns of the release when it renews, extends or releases its lease."
-        )
-        question = "Type the name to release it: "
-        terminal.confirm(question, lock.name, clean(lock.name), nothing="Nothing was released")
-
     def _held(self, name: str, within: list[str], using: str) -> list[Held]:
         if found := find(name, within=within, limit=LIMIT[1], using=using):
             return found
         held = held_locks(limit=1000, using=using)
         locks: list[Held] = [*held.semaphores, *held.locks]
-        titles = {lock.name: title(lock) for lock in locks}
+        titles = {lock.name: _title(lock) for lock in locks}
         near = [titles[close] for close in similar(name, titles)]
         hint = f" Similar names that are held: {'; '.join(near)}." if near else ""
         raise CommandError(f"Nothing is held under the name {clean(name)}.{hint}")
@@ -121,14 +117,9 @@ def _fence(text: str) -> int:
     return int(text)
 
 
-def table(held: Iterable[HeldLock | HeldSemaphore]) -> Iterator[str]:
-    """Return a line of titles and a line for each."""
-    return aligned([COLUMNS, *map(_row, held)])
-
-
-def about(lock: HeldLock | HeldSemaphore) -> Iterator[str]:
+def _about(lock: Held) -> Iterator[str]:
     """Yield all fields of a lock or semaphore."""
-    yield f"{title(lock)}, {lock.kind}"
+    yield f"{_title(lock)}, {lock.kind}"
     if isinstance(lock, HeldLock):
         yield from _lease(lock)
         yield f"  waiting   {lock.waiters:,}"
@@ -142,20 +133,19 @@ def about(lock: HeldLock | HeldSemaphore) -> Iterator[str]:
             yield f"  weight    {slot.weight:,}"
 
 
-def title(lock: HeldLock | HeldSemaphore) -> str:
+def _title(lock: Held) -> str:
     """Return its name, and those of the semaphores that it is within, the outermost first."""
     outer = lock.within if isinstance(lock, HeldSemaphore) else ()
     return clean(f"{lock.name} (within {', '.join(outer)})" if outer else lock.name)
 
 
-def _row(lock: HeldLock | HeldSemaphore) -> Sequence[str]:
-    by, held_for, fence = _used(lock), "", ""
-    if isinstance(lock, HeldLock):
-        by, held_for, fence = lock.holder, duration(lock.held_for), str(lock.fence)
-    return cut(title(lock)), lock.kind, cut(clean(by)), held_for, duration(lock.ends_in), f"{lock.waiters:,}", fence
+def _row(lock: Held) -> Sequence[str]:
+    held_for, fence = (duration(lock.held_for), str(lock.fence)) if isinstance(lock, HeldLock) else ("", "")
+    by, waiters = cut(clean(_used(lock))), f"{lock.waiters:,}"
+    return cut(_title(lock)), lock.kind, by, held_for, duration(lock.ends_in), waiters, fence
 
 
-def _used(lock: HeldLock | HeldSemaphore) -> str:
+def _used(lock: Held) -> str:
     if isinstance(lock, HeldLock):
         return lock.holder
     if lock.kind == "rwlock":

@@ -1,13 +1,16 @@
 """The dashboard's page about locks and semaphores."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import quote, unquote
 
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
+from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.panels import (
@@ -15,6 +18,7 @@ from redis_kit.core.panels import (
     Alert,
     Bars,
     Content,
+    Effect,
     Field,
     Figure,
     Lines,
@@ -33,22 +37,128 @@ from redis_kit.core.panels import (
     range_of,
     target_action,
 )
-from redis_kit.core.text import grouped
-from redis_kit.locks.dashboard.actions import Target
-from redis_kit.locks.inspection import Contended, HeldLock, HeldSemaphore, HeldSlot, LockWaits, index
-from redis_kit.locks.inspection.api import HeldPage, read_page, read_summary
-from redis_kit.locks.inspection.history import read_waits
+from redis_kit.core.text import first_of, grouped
+from redis_kit.locks import inspection
+from redis_kit.locks.arguments import LIMIT
+from redis_kit.locks.inspection import Contended, HeldLock, HeldPage, HeldSemaphore, HeldSlot, LockWaits
 
 CONTENDED = 20  # rows
 LONG = 60  # seconds for which a lock is held before its waiters are an alert
 MOST_CONTENDED = 200  # names whose waits are added up
+HOLDERS = 5  # named in a sentence
 KINDS = {
     "lock": _("lock"),
     "fairlock": _("fair lock"),
     "rwlock": _("read/write lock"),
     "semaphore": _("semaphore"),
 }
+VALUE = re.compile(
+    r"(?:@([^/]+)/)?(lock|fairlock|rwlock|semaphore)/(\d{0,19})(?:-(\d{1,19}))?/([^/]+(?:/[^/]+)*)", re.ASCII
+)
 HOLDING = (_("Holder"), _("Held for"), _("Lease"))
+
+
+class Target(NamedTuple):
+    """A name and its kind, the fence of one lease or None for all, the semaphores it is within, and the connection.
+
+    With a ``last_fence`` all leases up to that one are meant, and no later ones.
+    """
+
+    kind: str
+    name: str
+    fence: int | None = None
+    within: tuple[str, ...] = ()
+    using: str = "default"
+    last_fence: int | None = None
+
+    @classmethod
+    def parse(cls, value: str) -> "Target":
+        """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
+        if (match := VALUE.fullmatch(value)) is None:
+            raise InvalidValue(gettext("Nothing was done: that is not a lock or semaphore."))
+        using, kind, *fences, names = match.groups()
+        *within, name = map(unquote, names.split("/"))
+        fence, last_fence = (int(text) if text else None for text in fences)
+        return cls(kind, name, fence, tuple(within), unquote(using or "default"), last_fence)
+
+    @property
+    def value(self) -> str:
+        """Return the value of a button."""
+        names = (quote(name, safe="") for name in (*self.within, self.name))
+        connection = () if self.using == "default" else (f"@{quote(self.using, safe='')}",)
+        fence = self.fence if self.last_fence is None else f"-{self.last_fence}"
+        return "/".join((*connection, self.kind, "" if fence is None else str(fence), *names))
+
+    @property
+    def shown(self) -> str:
+        """Return how confirmations and the log name the target."""
+        return self.name if self.using == "default" else f"{self.name} ({self.using})"
+
+    def end(self) -> str:
+        """End its leases, and return a message. Raises InvalidValue if they have ended."""
+        releases = inspection.force(self.kind, self.name, self.within, self._fences, self.using)
+        holders = inspection.over(self.using).run_flow(releases)
+        if not holders:
+            raise self._released_before()
+        named = _text([(each.process_text, each.location, each.doing) for each in holders])
+        return ngettext(
+            "%(count)s lease of %(name)s was released, held by %(holders)s.",
+            "%(count)s leases of %(name)s were released, held by %(holders)s.",
+            len(holders),
+        ) % {"name": self.shown, "count": grouped(len(holders)), "holders": named}
+
+    def effect(self, action: str) -> Effect:
+        """Return what end() or limit() will do. One round trip. end() raises InvalidValue if its leases have ended."""
+        return self._effect_of_end() if action == "end" else self._effect_of_limit()
+
+    def _effect_of_end(self) -> Effect:
+        held = self._held()
+        all_leases = [] if held is None else [held] if isinstance(held, HeldLock) else held.holders
+        leases = [lease for lease in all_leases if lease.fence in self._fences]
+        if held is None or not leases:
+            raise self._released_before()
+        named = _text([(lease.holder, lease.location, lease.doing) for lease in leases])
+        ends = ngettext(
+            "%(count)s lease ends, held by %(holders)s.", "%(count)s leases end, held by %(holders)s.", len(leases)
+        ) % {"count": grouped(len(leases)), "holders": named}
+        waits = ngettext("%(count)s caller is waiting.", "%(count)s callers are waiting.", held.waiters)
+        waiting = [waits % {"count": grouped(held.waiters)}] if held.waiters else []
+        text = gettext("The code that holds it is not stopped: it learns of the loss when it renews or releases.")
+        named_leases = self if self.fence is not None else self._replace(last_fence=max(each.fence for each in leases))
+        return Effect(" ".join((ends, *waiting, text)), named_leases.value)
+
+    def _effect_of_limit(self) -> Effect:
+        held, stays = self._held(), gettext("Held leases stay. The limit applies to new ones.")
+        if held is None:
+            return Effect(" ".join((gettext("No slot is in use."), stays)), self.value)
+        numbers = {"used": grouped(held.used), "limit": grouped(held.limit), "waiters": grouped(held.waiters)}
+        used = gettext("In use: %(used)s of %(limit)s slots. Waiting: %(waiters)s.") % numbers
+        return Effect(" ".join((used, stays)), self.value)
+
+    def limit(self, text: str) -> str:
+        """Set the limit of a semaphore; without text the limit in the code counts again. Raises InvalidValue."""
+        if text and not (text.isascii() and text.isdigit() and len(text) < 10):
+            raise InvalidValue(gettext("The limit must be a whole number."))
+        held = inspection.semaphore((*self.within, self.name), LIMIT[1:], using=self.using)
+        held.set_limit(int(text) if text else None)
+        if not text:
+            return gettext("The limit of %(name)s is the limit in the code again.") % {"name": self.shown}
+        return gettext("The limit of %(name)s is %(limit)s now.") % {"name": self.shown, "limit": grouped(int(text))}
+
+    @property
+    def _fences(self) -> range:
+        if self.fence is not None:
+            return range(self.fence, self.fence + 1)
+        return inspection.ALL if self.last_fence is None else range(self.last_fence + 1)
+
+    def _held(self) -> Any:
+        held = inspection.find(self.name, within=self.within, limit=inspection.MAX_LEASES, using=self.using)
+        return next((lock for lock in held if lock.kind == self.kind), None)
+
+    def _released_before(self) -> InvalidValue:
+        return InvalidValue(gettext("Nothing was released: %(name)s was released before.") % {"name": self.shown})
+
+
 release_button = partial(
     target_action, Target.parse, Target.end, permission="redis_kit.release_locks", typed=True, explained="end"
 )
@@ -70,11 +180,11 @@ class LocksPanel(Panel):
         asked = {name: text for name in names if (text := self.asked(name))}
         search, chosen = asked.get("name", ""), range_of(asked.get("range", ""))
         parts: list[Flow[Any]] = [
-            read_page(self.viewer.page, search, MOST_ROWS, using),
-            index.contended(MOST_CONTENDED, using),
-            read_waits(chosen.hours if chosen.by_hour else chosen.minutes, using, by_hour=chosen.by_hour),
+            inspection.read_page(self.viewer.page, search, MOST_ROWS, using),
+            inspection.read_contended(MOST_CONTENDED, using),
+            inspection.read_waits(chosen.hours if chosen.by_hour else chosen.minutes, using, by_hour=chosen.by_hour),
         ]
-        held, most, history = index.over(using).run_flow(gather(parts))
+        held, most, history = inspection.over(using).run_flow(gather(parts))
         yield from _figures(held, most, search)
         if not search:
             yield from wait_charts(history, chosen, asked)
@@ -85,18 +195,23 @@ class LocksPanel(Panel):
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return how much is held, the locks for which callers wait, and the waits before. Two round trips."""
-        return {self.viewer.connection: read_summary(MOST_CONTENDED, self.viewer.connection)}
+        using = self.viewer.connection
+        parts: list[Flow[Any]] = [
+            inspection.read_waiting(using),
+            inspection.read_contended(MOST_CONTENDED, using),
+            inspection.read_waits(60, using),
+        ]
+        return {using: gather(parts)}
 
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
         """Return how much is held and how long callers waited. Alerts: locks that block callers, and lost leases."""
-        (summary,) = replies.values()
+        (((held, waiting, awaited), most, recent),) = replies.values()
         figures = [
-            Figure(_("Held"), summary.held),
-            Figure(_("Waiting now"), summary.waiting),
-            _waited(summary.contended, _("Waited in a day"), _("by all callers together")),
+            Figure(_("Held"), held),
+            Figure(_("Waiting now"), waiting),
+            Figure(_("Waited in a day"), _waited(most), _("by all callers together")),
         ]
-        alerts = [*first_alerts(_blocking(summary.awaited)), *_lost(summary.recent)]
-        return Tile(figures, _trend(summary.recent), alerts)
+        return Tile(figures, _trend(recent), [*first_alerts(_blocking(awaited)), *_lost(recent)])
 
     release = release_button(_("Release"))
     release_all = release_button(_("Release all"))
@@ -111,18 +226,19 @@ class LocksPanel(Panel):
     )
 
 
+def _text(holders: Sequence[tuple[str, str, str]]) -> str:
+    """Return the first holders in a line: the process, location and work of each."""
+    return first_of([", ".join(filter(None, holder)) for holder in holders], HOLDERS, "; ")
+
+
 def _figures(held: HeldPage, most: Sequence[Contended], search: str) -> Iterable[Figure]:
     yield Figure(_("Held"), held.held, _("locks and semaphores"))
     yield Figure(_("Waiting now"), held.waiting)
-    yield _waited(most, _("Waited"), _("by all callers together, within the last day"))
+    yield Figure(_("Waited"), _waited(most), _("by all callers together, within the last day"))
     if search:
         yield Figure(_("Names that match"), held.matching)
     if held.left_out:
         yield Figure(_("Not listed"), held.left_out, hint=_("Only the 10,000 that end first are listed."))
-
-
-def _waited(most: Sequence[Contended], label: Any, hint: Any) -> Figure:
-    return Figure(label, _seconds(sum(name.waited for name in most)), hint)
 
 
 def _blocking(locks: Sequence[HeldLock]) -> Iterator[Alert]:
@@ -153,6 +269,10 @@ def _seconds(number: float) -> timedelta:
     return timedelta(seconds=number)
 
 
+def _waited(most: Sequence[Contended]) -> timedelta:
+    return _seconds(sum(name.waited for name in most))
+
+
 def _named(entry: HeldLock | Contended, within: Sequence[str] = ()) -> Lines:
     return Lines((entry.name, KINDS.get(entry.kind, entry.kind), *_around(within)))
 
@@ -178,16 +298,14 @@ def _locks(locks: Sequence[HeldLock], using: str) -> Table:
 
 
 def _semaphores(semaphores: Sequence[HeldSemaphore], using: str) -> Table:
-    return Table.of(
+    rows = []
+    for each in semaphores:
+        set_by = _("operator") if each.limit_is_set else _("code")
+        rows.append((_nested(each), Meter(each.used, each.limit), each.waiters, _seconds(each.ends_in), set_by))
+    return Table(
         _("Semaphores"),
-        semaphores,
-        [
-            (_("Name"), _nested),
-            (_("In use"), lambda semaphore: Meter(semaphore.used, semaphore.limit)),
-            (_("Waiting"), lambda semaphore: semaphore.waiters),
-            (_("Last lease ends in"), lambda semaphore: _seconds(semaphore.ends_in)),
-            (_("Limit set by"), lambda semaphore: _("operator") if semaphore.limit_is_set else _("code")),
-        ],
+        (_("Name"), _("In use"), _("Waiting"), _("Last lease ends in"), _("Limit set by")),
+        rows,
         empty=_("No slot of a semaphore is in use."),
         actions=("set_limit", "release_all"),
         values=[_target(semaphore, using) for semaphore in semaphores],
@@ -216,17 +334,12 @@ def _slots(semaphores: Sequence[HeldSemaphore], using: str) -> Table:
 
 
 def _contended(most: Sequence[Contended]) -> Table:
-    return Table.of(
-        _("Longest waits"),
-        most,
-        [
-            (_("Name"), lambda entry: _named(entry, entry.within)),
-            (_("Waited in all"), lambda entry: _seconds(entry.waited)),
-            (_("Waits"), lambda entry: entry.waits),
-            (_("Each on average"), lambda entry: _seconds(entry.waited / max(entry.waits, 1))),
-        ],
-        empty=_("Nobody has waited."),
-    )
+    rows = []
+    for each in most:
+        average = each.waited / max(each.waits, 1)
+        rows.append((_named(each, each.within), _seconds(each.waited), each.waits, _seconds(average)))
+    columns = (_("Name"), _("Waited in all"), _("Waits"), _("Each on average"))
+    return Table(_("Longest waits"), columns, rows, empty=_("Nobody has waited."))
 
 
 def _target(semaphore: HeldSemaphore, using: str, fence: int | None = None) -> str:
@@ -259,13 +372,15 @@ def wait_charts(
         return
     last = chosen.last_minute(waits[-1].start)
     labels = chosen.labels(last)
-    acquired = [sum(bar) for bar in chosen.bars([each.waits - each.timeouts for each in waits], last)]
-    timeouts = [sum(bar) for bar in chosen.bars([each.timeouts for each in waits], last)]
-    lost = [sum(bar) for bar in chosen.bars([each.lost for each in waits], last)]
+
+    def sums(numbers: list[int]) -> list[float]:
+        return [sum(bar) for bar in chosen.bars(numbers, last)]
+
+    acquired, timeouts = sums([each.waits - each.timeouts for each in waits]), sums([each.timeouts for each in waits])
     longest = [_seconds(max(bar)) for bar in chosen.bars([each.longest for each in waits], last)]
     yield StackedBars(_("Waits that ended"), labels, [(_("Acquired"), acquired), (_("Timed out"), timeouts)])
     yield Bars(_("Longest wait"), list(zip(labels, longest, strict=True)))
-    if any(lost):
+    if any(lost := sums([each.lost for each in waits])):
         yield Bars(_("Lost leases"), list(zip(labels, lost, strict=True)))
 
 

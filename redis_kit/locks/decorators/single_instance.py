@@ -18,7 +18,7 @@ from redis_kit.core import activity
 from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.core.text import clean, shortened
 from redis_kit.locks.arguments import Seconds
-from redis_kit.locks.decorators.name_template import NameTemplate
+from redis_kit.locks.decorators.locked import NameTemplate
 from redis_kit.locks.errors import LockNotAcquired, NotHeld
 from redis_kit.locks.kinds.lock import Lock
 from redis_kit.locks.leases.lease import Lease
@@ -129,12 +129,18 @@ class _Execution:
         output = None
         try:
             self.command.lease = lease  # type: ignore[attr-defined]
-            output = self._call(*args, **options)
+            output = self.function(self.command, *args, **options)
+            output = asyncio.run(output) if inspect.iscoroutine(output) else output
         except SystemExit:
             if not lease.lost:
                 raise
         finally:
-            _release(lease)
+            try:
+                lease.release()
+            except NotHeld:
+                pass  # lost: reported below
+            except RedisFailure as error:
+                logger.warning("%r could not be released; retrying until the process ends: %s", lease, error)
         if lease.lost:
             raise CommandError(f"{self.label} lost its lock while it ran; another one may have run at the same time.")
         return output
@@ -145,19 +151,6 @@ class _Execution:
         with self._stopping:
             if self._stoppable:
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
-
-    def _call(self, *args: Any, **options: Any) -> Any:
-        output = self.function(self.command, *args, **options)
-        return asyncio.run(output) if inspect.iscoroutine(output) else output
-
-
-def _release(lease: Lease) -> None:
-    try:
-        lease.release()
-    except NotHeld:
-        pass  # lost: run() reports it
-    except RedisFailure as error:
-        logger.warning("%r could not be released; retrying until the process ends: %s", lease, error)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

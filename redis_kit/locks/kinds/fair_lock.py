@@ -3,9 +3,9 @@
 from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.primitive import with_own_init
 from redis_kit.core.steps import Call
-from redis_kit.locks.acquiring.attempt import Refusal
+from redis_kit.locks.acquiring.wait import Refusal
 from redis_kit.locks.errors import LockNotAcquired
-from redis_kit.locks.kinds.slots import SlotLock, SlotRefusal
+from redis_kit.locks.kinds.semaphore import SlotLock, SlotRefusal
 
 
 class BaseFairLock(SlotLock):
@@ -28,7 +28,7 @@ class BaseFairLock(SlotLock):
     alocked = twin(locked)
     aowned = twin(owned)
 
-    def refusal_error(self, refusal: Refusal) -> LockNotAcquired:
+    def _refusal_error(self, refusal: Refusal) -> LockNotAcquired:
         """See BaseLock."""
         full = SlotRefusal(*refusal)
         parts = []

@@ -5,12 +5,11 @@ from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.primitive import with_own_init
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Argument, Call
-from redis_kit.locks.acquiring.attempt import Attempt, Refusal
+from redis_kit.locks.acquiring.wait import Attempt, Refusal
 from redis_kit.locks.arguments import TIMEOUT
 from redis_kit.locks.errors import LockNotAcquired
-from redis_kit.locks.holders.holder import RESERVED, Holder, describe_caller
-from redis_kit.locks.keys import LockKeys
 from redis_kit.locks.kinds.base import BaseLock
+from redis_kit.locks.leases.holder import RESERVED, Holder, describe_caller
 from redis_kit.locks.leases.lease import ExtendMode
 
 ACQUIRE = scripts.load("redis_kit.locks", "acquire")
@@ -19,7 +18,7 @@ EXTEND = scripts.load("redis_kit.locks", "extend")
 
 
 @with_own_init
-class Lock(BaseLock[LockKeys]):
+class Lock(BaseLock):
     """One holder at a time, in every process, for ``timeout`` seconds (0.1 s to 24 h) unless it is extended.
 
     ``with`` and ``async with`` wait for it, for at most ``blocking_timeout`` seconds, and raise LockNotAcquired. The
@@ -28,7 +27,6 @@ class Lock(BaseLock[LockKeys]):
     """
 
     kind = "lock"
-    key_names = LockKeys
     exclusive = True
 
     @operation(if_closed=True)
@@ -69,7 +67,7 @@ class Lock(BaseLock[LockKeys]):
         keys = self.keys()
         return EXTEND([keys.holder, keys.live], [token, ttl_ms, mode, int(TIMEOUT[1] * 1000), self.member])
 
-    def refusal_error(self, refusal: Refusal) -> LockNotAcquired:
+    def _refusal_error(self, refusal: Refusal) -> LockNotAcquired:
         """See BaseLock."""
         ends_in, held_for = refusal[0] / 1000, refusal[1] / 1000
         if not refusal[2]:

@@ -15,19 +15,76 @@ from redis_kit.core.text import shortened, unexpected
 from redis_kit.locks.acquiring import wait
 from redis_kit.locks.acquiring.reentrancy import is_still_needed
 from redis_kit.locks.arguments import HINTS, LockOptions, Seconds
-from redis_kit.locks.errors import BEHIND_OTHERS, CannotRenew, LockNotAcquired, NotHeld
-from redis_kit.locks.kinds.base import BaseLock
-from redis_kit.locks.kinds.blocks import BlockContext
+from redis_kit.locks.errors import CannotRenew, LockNotAcquired, NotHeld
+from redis_kit.locks.kinds.base import BaseLock, BlockContext
 from redis_kit.locks.kinds.lock import Lock
 from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
-from redis_kit.locks.leases.group import LeaseGroup, raise_first
-from redis_kit.locks.leases.lease import ExtendMode, Lease, safe_deadline
-from redis_kit.locks.leases.ownership import OwnedLeases
+from redis_kit.locks.leases.lease import ExtendMode, Lease, LeaseContext, OwnedLeases, extension, safe_deadline
 from redis_kit.locks.renewal import renewer, scheduler
 
 MAX_LOCKS = 1000
 
-AnyLock = BaseLock[Any]
+
+class LeaseGroup(LeaseContext):
+    """Proof of holding several locks: ``leases`` has one of each, in the order in which they were named.
+
+    ``group["name"]`` is the first with that name. Each has its own fence, since it guards something else. There is no
+    common fence. If several fail, the first error is raised once all were released or extended.
+    """
+
+    def __init__(self, leases: Sequence[Lease]) -> None:
+        self.leases = tuple(leases)
+
+    def __repr__(self) -> str:
+        return f"<LeaseGroup of {', '.join(repr(lease.source) for lease in self.leases)}>"
+
+    def __getitem__(self, name: str) -> Lease:
+        for lease in self.leases:
+            if lease.name == name:
+                return lease
+        raise KeyError(name)
+
+    @property
+    def held(self) -> bool:
+        """Tell whether all are surely live, without asking the server. See Lease.held."""
+        return all(lease.held for lease in self.leases)
+
+    @property
+    def lost(self) -> bool:
+        """Tell whether one is known to have ended before it was released."""
+        return any(lease.lost for lease in self.leases)
+
+    @property
+    def over(self) -> bool:
+        """Tell whether nothing is left to release. See Lease.over."""
+        return all(lease.over for lease in self.leases)
+
+    def _all(self) -> Sequence[Lease]:
+        return self.leases
+
+    def _release(self) -> Flow[None]:
+        # Leases that were released one by one are not an error, unless all were.
+        remaining = [lease for lease in self.leases if lease.lost or not lease.over] or self.leases
+        flows = [lease.source.release_flow(lease) for lease in remaining]
+        _raise_first((yield from gather(flows, return_exceptions=True)))
+
+    def _extend(self, additional_time: Seconds | None, replace_ttl: bool) -> Flow[bool]:
+        changes = [extension(lease, additional_time, replace_ttl) for lease in self.leases]
+        flows = [lease.source.extend_flow(lease, *change) for lease, change in zip(self.leases, changes, strict=True)]
+        _raise_first((yield from gather(flows, return_exceptions=True)))
+        return True
+
+
+def _raise_first(results: Sequence[object]) -> None:
+    """Raise one error among some results, with the others as its notes. An error that is not NotHeld comes first."""
+    errors = [result for result in results if isinstance(result, Exception)]
+    if not errors:
+        return
+    worst, *others = sorted(errors, key=lambda error: isinstance(error, NotHeld))
+    for error in others:
+        if error is not worst:
+            worst.add_note(str(error))
+    raise worst
 
 
 class MultiLock(BlockContext[LeaseGroup]):
@@ -43,7 +100,7 @@ class MultiLock(BlockContext[LeaseGroup]):
 
     def __init__(
         self,
-        *locks: AnyLock | str,
+        *locks: BaseLock | str,
         blocking: bool = True,
         blocking_timeout: Seconds | None = None,
         **options: Unpack[LockOptions],
@@ -68,7 +125,7 @@ class MultiLock(BlockContext[LeaseGroup]):
         """See release()."""
         await self._own().arelease()
 
-    def sources(self) -> Sequence[AnyLock]:
+    def sources(self) -> Sequence[BaseLock]:
         """See BlockContext."""
         return self.locks
 
@@ -109,9 +166,9 @@ class MultiLock(BlockContext[LeaseGroup]):
 class _Acquisition:
     """One attempt to acquire locks in a fixed order: the leases that it has so far."""
 
-    def __init__(self, locks: Sequence[AnyLock], deadline: float) -> None:
+    def __init__(self, locks: Sequence[BaseLock], deadline: float) -> None:
         self.locks, self.deadline = locks, deadline
-        self.leases: dict[AnyLock, Lease] = {}
+        self.leases: dict[BaseLock, Lease] = {}
 
     def acquire_all(self) -> Flow[LockNotAcquired | None]:
         """Acquire all; return the error if one is refused, with some of the others acquired.
@@ -155,18 +212,18 @@ class _Acquisition:
         # The locks after a refused one are released: to hold them during the wait could close a circle of waits.
         first = len(self.leases)
         results = yield from gather([self._acquire(lock, 0) for lock in self.locks[first:]], return_exceptions=True)
-        raise_first(results)
+        _raise_first(results)
         free = next((place for place, result in enumerate(results) if not isinstance(result, Lease)), len(results))
         yield from self.undo(first + free)
-        return None if free == len(results) else _refusal_error(self.locks[first + free], results[free])
+        return None if free == len(results) else self.locks[first + free].refusal_error(results[free])
 
-    def _acquire(self, lock: AnyLock, seconds: float) -> Flow[Any]:
+    def _acquire(self, lock: BaseLock, seconds: float) -> Flow[Any]:
         result = yield from lock.acquire_flow(seconds)
         if isinstance(result, Lease):
             self.leases[lock] = result
         return result
 
-    def _wait_for(self, lock: AnyLock) -> Flow[LockNotAcquired | None]:
+    def _wait_for(self, lock: BaseLock) -> Flow[LockNotAcquired | None]:
         waiting = [lease for lease in self.leases.values() if not (lease.reentries or lease.source.renew)]
         renewal = partial(_renew, waiting)
         try:
@@ -177,11 +234,11 @@ class _Acquisition:
         finally:
             scheduler.remove(renewal)
         if not isinstance(result, Lease):
-            return _refusal_error(lock, result)
+            return lock.refusal_error(result)
         # Each starts again with its full timeout.
         flows = [lease.source.extend_flow(lease, lease.source.lease_timeout, True) for lease in waiting]
         results = yield from gather(flows, return_exceptions=True)
-        raise_first([result for result in results if not isinstance(result, NotHeld)])
+        _raise_first([result for result in results if not isinstance(result, NotHeld)])
         if not all(lease.held for lease in self.leases.values()):
             yield from self.undo()
         return None
@@ -208,7 +265,7 @@ def _pause(leases: Sequence[Lease]) -> float:
     return min(lease.source.lease_timeout for lease in leases) * renewer.SHARE
 
 
-def _lock(given: Any, options: LockOptions) -> AnyLock:
+def _lock(given: Any, options: LockOptions) -> BaseLock:
     if isinstance(given, BaseLock):
         return given
     if isinstance(given, ReadWriteLock):
@@ -218,7 +275,7 @@ def _lock(given: Any, options: LockOptions) -> AnyLock:
     return Lock(given, **options)
 
 
-def _check(locks: Sequence[AnyLock], options_for_nothing: bool) -> None:
+def _check(locks: Sequence[BaseLock], options_for_nothing: bool) -> None:
     if not 1 <= len(locks) <= MAX_LOCKS:
         raise InvalidValue(f"A MultiLock takes 1 to {MAX_LOCKS:,} locks, not {len(locks)}.")
     if options_for_nothing:
@@ -228,7 +285,3 @@ def _check(locks: Sequence[AnyLock], options_for_nothing: bool) -> None:
     every = Counter((level.tag(), level.member) for lock in locks for level in getattr(lock, "levels", (lock,)))
     if twice := [member for (_, member), count in every.items() if count > 1]:
         raise InvalidValue(f"{twice[0]} is among the locks of a MultiLock twice, and would wait for itself.")
-
-
-def _refusal_error(lock: AnyLock, refusal: Any) -> LockNotAcquired:
-    return lock.refusal_error(refusal) if refusal else LockNotAcquired(f"{lock!r} {BEHIND_OTHERS}", lock.name)

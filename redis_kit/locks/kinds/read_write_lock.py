@@ -7,7 +7,7 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import with_own_init
 from redis_kit.core.text import unexpected
-from redis_kit.locks.acquiring.attempt import Refusal
+from redis_kit.locks.acquiring.wait import Refusal
 from redis_kit.locks.arguments import HINTS, LIMIT
 from redis_kit.locks.errors import AlreadyHeld
 from redis_kit.locks.kinds.fair_lock import BaseFairLock

@@ -1,12 +1,16 @@
-"""A lease: proof of holding a lock, or a slot of a semaphore."""
+"""A lease: proof of holding a lock, or a slot of a semaphore; and who owns which: each thread or task finds its own."""
 
+import asyncio
+import contextlib
 import logging
-from collections.abc import Callable, Sequence
+import os
+import threading
+from collections.abc import Callable, Hashable, Sequence
 from enum import StrEnum
-from os import getpid
 from time import monotonic
 from types import TracebackType
-from typing import Any, NoReturn, Protocol, Self
+from typing import Any, Generic, NamedTuple, NoReturn, Protocol, Self, TypeVar
+from weakref import WeakValueDictionary, ref
 
 from redis_kit.core.errors import RedisKitError
 from redis_kit.core.flow import Flow
@@ -156,7 +160,7 @@ class Lease(LeaseContext):
         self.deadline, self.acquired_at = deadline, monotonic()
         # What follows is for the kit alone.
         self.timeout = source.lease_timeout  # seconds for which it starts again: the longest that a block of it stated
-        self.pid = getpid()
+        self.pid = os.getpid()
         self.ending: type[NotHeld] | None = None
         self.extended_until = 0.0  # the latest end that an extension may have set
         self.late_until = 0.0  # until when a lost request for the lease may still reach the server
@@ -182,7 +186,7 @@ class Lease(LeaseContext):
         It turns False before the server lets anyone else in: the time counts from the moment at which the request was
         sent, less 1 % and 5 ms for clocks that drift. Always False in a forked child.
         """
-        return self.ending is None and monotonic() < self.deadline and getpid() == self.pid
+        return self.ending is None and monotonic() < self.deadline and os.getpid() == self.pid
 
     @property
     def lost(self) -> bool:
@@ -193,7 +197,7 @@ class Lease(LeaseContext):
     def over(self) -> bool:
         """Tell whether nothing is left to release: it was released or lost, or belongs to another process."""
         is_released = self.until_commit and not self.reentries
-        return self.ending is not None or is_released or getpid() != self.pid
+        return self.ending is not None or is_released or os.getpid() != self.pid
 
     @property
     def ends_by(self) -> float:
@@ -218,7 +222,7 @@ class Lease(LeaseContext):
 
 def check_live(lease: Lease) -> None:
     """Raise NotHeld or LockLost if this process knows that a lease has ended."""
-    if getpid() != lease.pid:
+    if os.getpid() != lease.pid:
         raise NotHeld(f"{lease!r} belongs to the process {lease.pid}; a forked child must acquire its own.", lease.name)
     if lease.ending is not None:
         how = "ended" if lease.ending is LockLost else "was released"
@@ -250,3 +254,74 @@ def safe_deadline(sent_at: float, timeout: float) -> float:
 def latest_end(sent_before: float, timeout: float) -> float:
     """Return until when the server may hold a lease, if its request was sent before this moment of our clock."""
     return sent_before + timeout * (1 + DRIFT) + MARGIN
+
+
+LeaseT = TypeVar("LeaseT", bound=LeaseContext)
+
+
+class _Entry(NamedTuple):
+    lease: Any
+    owner: "ref[Any]"
+
+
+class OwnedLeases(Generic[LeaseT]):
+    """The leases that were acquired through one lock object and not released."""
+
+    def __init__(self) -> None:
+        self._entries: list[_Entry] = []
+
+    def add(self, lease: LeaseT) -> None:
+        """Remember a lease of the current thread or task."""
+        owner = current_owner()
+        if self._entries:
+            self._remove_ended(owner)
+        self._entries.append(_Entry(lease, ref(owner)))
+
+    def latest(self) -> LeaseT | None:
+        """Return the last lease that the current thread or task acquired and did not release, even if it is lost."""
+        if not self._entries:
+            return None
+        owner = current_owner()
+        for entry in self._entries[::-1]:
+            if entry.owner() is owner and (entry.lease.lost or not entry.lease.over):
+                lease: LeaseT = entry.lease
+                return lease
+        return None
+
+    def remove(self, lease: LeaseT) -> None:
+        """Forget a lease."""
+        for entry in self._entries[:]:
+            if entry.lease is lease:
+                self._remove(entry)
+
+    def _remove_ended(self, owner: Any) -> None:
+        for entry in self._entries[:]:
+            lease, owned_by = entry.lease, entry.owner()
+            if lease.over or (not lease.held and (owned_by is owner or owned_by is None)):
+                self._remove(entry)
+
+    def _remove(self, entry: _Entry) -> None:
+        with contextlib.suppress(ValueError):  # another thread has removed it
+            self._entries.remove(entry)
+
+
+_by_name: WeakValueDictionary[Hashable, OwnedLeases[Lease]] = WeakValueDictionary()
+
+
+def owned_by_name(name: Hashable) -> OwnedLeases[Lease]:
+    """Return the leases that were acquired through any of this process's objects with a name."""
+    return _by_name.setdefault(name, OwnedLeases())
+
+
+def forget() -> None:
+    """Let no lock object that is made from now on know of leases acquired through others. Only for tests."""
+    _by_name.clear()
+
+
+def current_owner() -> Any:
+    """Return the running asyncio task, else the current thread. A task inherits nothing from the one that made it."""
+    loop = asyncio._get_running_loop()
+    return (asyncio.current_task(loop) if loop else None) or threading.current_thread()
+
+
+os.register_at_fork(after_in_child=_by_name.clear)

@@ -9,7 +9,7 @@ import contextlib
 import logging
 import os
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import inf
 from time import monotonic
 from typing import Any, TypeVar
@@ -89,7 +89,7 @@ class PendingReleases:
         self.due, start, unavailable = inf, monotonic(), False
         for group in self._groups(start):
             try:
-                self.remove_finished(group, group[0].source.run_flow(send(group)))
+                group[0].source.run_flow(self.send(group))
             except RedisFailure:
                 unavailable = True
                 self._move_to_end(group)
@@ -103,16 +103,13 @@ class PendingReleases:
         self.due = monotonic() + pause
         return pause
 
-    def remove_finished(self, entries: Sequence[PendingRelease], replies: Sequence[Any]) -> None:
-        """Remove the entries for which the server's answer is final."""
+    def send(self, entries: Sequence[PendingRelease]) -> Flow[None]:
+        """Send some entries, and remove those for which the server's answer is final. One round trip."""
+        steps = [entry.source.release_step(entry.token, unsure=True) for entry in entries]
+        replies = yield TolerantBatch(steps)
         for entry, reply in zip(entries, replies, strict=True):
             if entry.is_finished_by(reply):
                 self.entries.pop(entry.token, None)
-
-    def of(self, members: Iterable[str]) -> list[PendingRelease]:
-        """Return some of the entries whose lock or semaphore is among the members."""
-        wanted = set(members)
-        return [entry for entry in list(self.entries.values()) if entry.source.member in wanted][:BATCH]
 
     def _groups(self, now: float) -> list[list[PendingRelease]]:
         """Return the due entries by bucket, which is on one node of a Cluster, and remove those that timed out."""
@@ -151,20 +148,16 @@ def add_retry_note(error: BaseException) -> None:
 def sent_first(sources: Sequence[LeaseSource], steps: Flow[Result]) -> Flow[Result]:
     """Return the flow, after the pending releases of the same names: they must not keep their own process out."""
     queue = _queues.get(sources[0].using)
-    if queue and queue.entries and (entries := queue.of(source.member for source in sources)):
-        return _sent_first(queue, entries, steps)
-    return steps
+    if not queue or not queue.entries:
+        return steps
+    members = {source.member for source in sources}
+    entries = [entry for entry in list(queue.entries.values()) if entry.source.member in members][:BATCH]
+    return _after(queue.send(entries), steps) if entries else steps
 
 
-def _sent_first(queue: PendingReleases, entries: Sequence[PendingRelease], steps: Flow[Result]) -> Flow[Result]:
-    queue.remove_finished(entries, (yield from send(entries)))
+def _after(first: Flow[None], steps: Flow[Result]) -> Flow[Result]:
+    yield from first
     return (yield from steps)
-
-
-def send(entries: Sequence[PendingRelease]) -> Flow[list[Any]]:
-    """Send releases in one round trip, and return the answers, errors among them."""
-    replies: list[Any] = yield TolerantBatch([entry.source.release_step(entry.token, unsure=True) for entry in entries])
-    return replies
 
 
 _queues: dict[str, PendingReleases] = {}

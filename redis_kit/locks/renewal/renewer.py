@@ -22,11 +22,11 @@ from redis_kit.locks.leases.lease import (
     MARGIN,
     ExtendMode,
     Lease,
+    current_owner,
     mark_ended,
     note_extension,
     safe_deadline,
 )
-from redis_kit.locks.leases.ownership import current_owner
 from redis_kit.locks.renewal import pending_releases, scheduler
 
 logger = logging.getLogger("redis_kit.locks")
@@ -46,6 +46,7 @@ class Watch:
         self._inside: asyncio.Task[Any] | None = None
         self._cancelling = 0
         self._cancelled = False
+        self._called = False
 
     @property
     def decided(self) -> bool:
@@ -124,17 +125,18 @@ class Watch:
             return False
         mark_ended(self.lease, lost=True)
         logger.warning("%r was lost: %s", self.lease, why)
-        call = _OnLostCall(self) if self.lease.source.on_lost else None
-        if call and call.is_for_loop:
-            call.run_once()  # it begins before the task is cancelled, with which its loop may end
+        on_lost: Any = self.lease.source.on_lost
+        is_for_loop = isinstance(self.owner, asyncio.Task) and is_async(on_lost)
+        if on_lost and is_for_loop:
+            self.call_on_lost()  # it begins before the task is cancelled, with which its loop may end
         if task := self._inside:
             with contextlib.suppress(RuntimeError):  # its loop is closed
                 task.get_loop().call_soon_threadsafe(self._cancel, task)
-        if call and not call.is_for_loop:
-            try:
-                scheduler.add(call.run_once, lane=scheduler.CALLS)
+        if on_lost and not is_for_loop:
+            try:  # a lane of its own: a function that never returns delays only other calls of on_lost
+                scheduler.add(self.call_on_lost, lane=scheduler.CALLS)
             except CannotRenew:
-                call.run_once()
+                self.call_on_lost()
         return True
 
     def enter(self) -> None:
@@ -160,28 +162,18 @@ class Watch:
             self._cancelled = True
             task.cancel()
 
-
-class _OnLostCall:
-    """Calls ``on_lost`` in a lane of its own: a function that never returns delays only other calls of ``on_lost``."""
-
-    def __init__(self, watch: Watch) -> None:
-        self.lease, self.owner = watch.lease, watch.owner
-        self.on_lost: Any = self.lease.source.on_lost
-        self.is_for_loop = isinstance(self.owner, asyncio.Task) and is_async(self.on_lost)
-        self._called = False
-
-    def run_once(self) -> None:
-        """Call it, once. A coroutine that it returns runs in the loop of the lease, if that has one."""
+    def call_on_lost(self) -> None:
+        """Call ``on_lost``, once. A coroutine that it returns runs in the loop of the lease, if that has one."""
         if self._called:
             return
-        self._called = True
+        self._called, on_lost = True, self.lease.source.on_lost
         try:
-            if inspect.iscoroutine(result := self.on_lost(self.lease)):
-                self._schedule(result)
+            if on_lost and inspect.iscoroutine(result := on_lost(self.lease)):
+                self._run_coroutine(result)
         except BaseException as error:
-            self._log(error)
+            self._log_failure(error)
 
-    def _schedule(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+    def _run_coroutine(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         if not isinstance(self.owner, asyncio.Task):
             asyncio.run(coroutine)
             return
@@ -191,16 +183,16 @@ class _OnLostCall:
             coroutine.close()
             raise
         _running.add(future)
-        future.add_done_callback(self._end)
+        future.add_done_callback(self._end_call)
 
-    def _end(self, future: Future[None]) -> None:
+    def _end_call(self, future: Future[None]) -> None:
         _running.discard(future)
         if future.cancelled():
             logger.warning("on_lost of %r was cancelled, as asyncio.run() does to all tasks at its end.", self.lease)
         elif error := future.exception():
-            self._log(error)
+            self._log_failure(error)
 
-    def _log(self, error: BaseException) -> None:
+    def _log_failure(self, error: BaseException) -> None:
         logger.error("on_lost of %r failed.", self.lease, exc_info=error)
 
 

@@ -35,8 +35,6 @@ end
 local waiters, tickets, waited, slots = KEYS[6], KEYS[8], #KEYS > 8, ARGV[4]
 local weight, token, limit = tonumber(ARGV[6] or 1), string.match(slots, "^%w+"), tonumber(string.match(slots, " (%d+)"))
 -- @include _store_slots
--- @include _store_lease
--- @include _next_fence
 
 local function grant(held, other)
     local fence = next_fence(KEYS[1], ARGV[5])
@@ -44,7 +42,6 @@ local function grant(held, other)
 end
 
 -- @include _used_slots
--- @include _limit_in_force
 -- @include _remove_ended
 local used, ended, extra, first = used_slots(holders)
 local most, other = limit_in_force(first, found == 1, limits, KEYS[5], limit)

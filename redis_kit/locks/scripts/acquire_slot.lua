@@ -55,7 +55,6 @@ for level = 1, levels do
     held[level] = found > 0
     if gone or found > 0 then
 -- @include _used_slots
--- @include _limit_in_force
 -- @include _remove_ended
         stated[level] = tonumber(string.match(ARGV[2 * level + 2], " (%d+)"))
         local used, ended, extra, first = used_slots(holders)
@@ -104,8 +103,6 @@ if full then
 end
 
 -- @include _store_slots
--- @include _store_lease
--- @include _next_fence
 local is_new, member = nil, ARGV[2 * levels + 3]
 local fence = next_fence(live, member)
 for level = 1, levels do

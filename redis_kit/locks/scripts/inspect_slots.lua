@@ -14,7 +14,6 @@ local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local live = "(" .. now
 -- @include _used_slots
--- @include _limit_in_force
 
 local leases = {}
 local ends = redis.call("ZRANGEBYSCORE", KEYS[1], live, "+inf", "WITHSCORES", "LIMIT", 0, ARGV[1])

@@ -1,3 +1,5 @@
 """End a queue's pause."""
 
-from redis_kit.queues.commands.rk_resume import Command as Command
+from redis_kit.queues.commands import changes
+
+Command = changes.Resume

@@ -1,3 +1,5 @@
 """Let dead jobs run again."""
 
-from redis_kit.queues.commands.rk_retry import Command as Command
+from redis_kit.queues.commands import changes
+
+Command = changes.Retry

@@ -12,8 +12,7 @@ from redis_kit.core.errors import ConfigurationError, RedisFailure
 from redis_kit.core.terminal import duration
 from redis_kit.core.text import byte_size, clean, counted
 from redis_kit.operations.commands.rk_keys import OTHER, size_of
-from redis_kit.operations.server.advice import Advice, advice, sentinel_advice
-from redis_kit.operations.server.report import ServerReport, server_reports
+from redis_kit.operations.server import Advice, ServerReport, advice, sentinel_advice, server_reports
 
 WELL, ADVICE = 0, 1  # exit codes
 

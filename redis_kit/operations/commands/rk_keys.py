@@ -10,8 +10,7 @@ from redis_kit.core.component import components
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.terminal import aligned, duration
 from redis_kit.core.text import byte_size, clean, did_you_mean
-from redis_kit.operations.keys.sample import ComponentMemory, component_memory
-from redis_kit.operations.keys.search import LIMIT, KeyInfo, find_keys
+from redis_kit.operations.keyspace import LIMIT, ComponentMemory, KeyInfo, component_memory, find_keys
 
 OTHER = "other keys with this prefix"
 

@@ -21,8 +21,7 @@ from redis_kit.core.panels import (
     Text,
     connection_fields,
 )
-from redis_kit.operations.keys.sample import OTHER_PROGRAMS, ComponentMemory, component_memory
-from redis_kit.operations.keys.search import find_keys
+from redis_kit.operations.keyspace import OTHER_PROGRAMS, ComponentMemory, component_memory, find_keys
 
 SHOWN = 50  # keys on a page
 OTHERS = {"": _("other keys with this prefix"), OTHER_PROGRAMS: _("other programs")}

@@ -22,9 +22,8 @@ from redis_kit.core.panels import (
 )
 from redis_kit.core.text import byte_size
 from redis_kit.operations.dashboard.keys_page import KeysPanel, memory_table
-from redis_kit.operations.keys.sample import merged
-from redis_kit.operations.server.advice import Advice, advice, sentinel_advice
-from redis_kit.operations.server.report import ServerReport, server_reports
+from redis_kit.operations.keyspace import merged
+from redis_kit.operations.server import Advice, ServerReport, advice, sentinel_advice, server_reports
 
 ROUND = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # seconds
 LEVELS = {"error": _("Error"), "warning": _("Warning"), "note": _("Note")}

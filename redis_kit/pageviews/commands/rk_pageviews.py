@@ -13,11 +13,8 @@ from redis_kit.core import terminal
 from redis_kit.core.terminal import aligned, cut, whole
 from redis_kit.core.values.csv_rows import CSVWriter
 from redis_kit.pageviews import periods
-from redis_kit.pageviews.counter import MAX_TOP, PageViews, Period
-from redis_kit.pageviews.database.history import history
-from redis_kit.pageviews.database.snapshots import MAX_DAYS, snapshot
-from redis_kit.pageviews.questions import numbers
-from redis_kit.pageviews.questions.values import Day
+from redis_kit.pageviews.counter import MAX_TOP, Day, PageViews, Period, dropped
+from redis_kit.pageviews.database.snapshots import MAX_DAYS, history, snapshot
 
 EXPORTED = 30  # days
 
@@ -75,7 +72,7 @@ class Command(terminal.ActionCommand):
 
     def _dropped(self, *, start: date | None, end: date | None, **options: Any) -> None:
         days = periods.days(*_range(start, end))
-        counts = _views(None).run_flow(numbers.dropped(days))
+        counts = _views(None).run_flow(dropped(days))
         self._write(("day", "dropped"), zip(days, counts, strict=True), as_json=options["json"])
 
     def _write(self, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]], *, as_json: bool) -> None:

@@ -3,13 +3,15 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
+from django.db import DatabaseError, router, transaction
 from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from redis_kit.core import conf, connections
 from redis_kit.core.dates import first_weekday
 from redis_kit.core.errors import InvalidName
 from redis_kit.core.flow import Flow
@@ -29,13 +31,46 @@ from redis_kit.core.panels import (
     Tile,
 )
 from redis_kit.core.text import grouped
-from redis_kit.pageviews import periods
-from redis_kit.pageviews.counter import PageViews
-from redis_kit.pageviews.dashboard.report import DAYS, Report, compare, read
-from redis_kit.pageviews.questions import numbers
-from redis_kit.pageviews.questions.values import Day
+from redis_kit.pageviews import counter, keys, periods
+from redis_kit.pageviews.counter import Day, Overlap, PageViews, Trend, Visitors
+from redis_kit.pageviews.database.models import PageViewSnapshot, digest_of
+from redis_kit.pageviews.database.snapshots import merged, rows_of
+from redis_kit.pageviews.settings import PageViewSettings
 
+DAYS = 28  # of a chart, and as many before
+WEEK = 7
 HOURS = 24
+LISTED = 20  # pages
+SOURCES = 10
+
+
+class Report(NamedTuple):
+    """The numbers of a page, of an object or of the site. ``visitors`` are None if nobody knows who came again."""
+
+    days: list[Day]  # of the chart, and as many before
+    visitors: Visitors | None
+    hours: list[tuple[date, list[int]]]
+    online: int
+    top: list[tuple[str, int]]
+    trends: list[Trend]
+    referrers: list[tuple[str, int]]
+    campaigns: list[tuple[str, int]]
+    dropped: list[int]
+    is_whole: bool = True  # Redis has the visitors of all days of the chart
+
+    @property
+    def last(self) -> list[Day]:
+        """Return the days of the chart."""
+        return self.days[DAYS:]
+
+    @property
+    def before(self) -> list[Day]:
+        """Return as many days before."""
+        return self.days[:DAYS]
+
+    def total(self, field: str) -> int:
+        """Return the sum of views or of requests of bots on all days of the chart."""
+        return sum(getattr(day, field) for day in self.last)
 
 
 class PageViewsPanel(Panel):
@@ -65,9 +100,9 @@ class PageViewsPanel(Panel):
         """Return today's numbers of the site, and the views of two days by hour. One round trip."""
         site, today = _page(""), periods.now().date()
         flows: list[Flow[Any]] = [
-            numbers.by_day(site.encoded, [today]),
-            numbers.online(site.encoded),
-            numbers.hours_of_days(site.encoded, [today - timedelta(1), today]),
+            counter.by_day(site.encoded, [today]),
+            counter.online(site.encoded),
+            counter.hours_of_days(site.encoded, [today - timedelta(1), today]),
         ]
         return {site.using: gather(flows)}
 
@@ -91,7 +126,7 @@ def _page(name: str, key: str = "") -> PageViews:
 
 
 def _shown(page: str, key: str) -> Iterator[Content]:
-    report = read(_page(page, key))
+    (report,), _overlap = _read(_page(page, key))
     yield from _figures(report, is_site=not page)
     for title, field in _charted():
         lines = [(_("Last %d days") % DAYS, report.last), (_("The %d days before") % DAYS, report.before)]
@@ -133,7 +168,7 @@ def _figures(report: Report, *, is_site: bool) -> Iterator[Figure]:
 
 def _compared(page: str, key: str, other: str) -> Iterator[Content]:
     """Yield the common visitors of two pages, and their views and visitors by day."""
-    *reports, overlap = compare(_page(page, key), _page(other))
+    reports, overlap = _read(_page(page, key), _page(other))
     names = (" ".join(filter(None, (page or _("Whole site"), key))), other)
     common, hint = None, _lacking()
     if overlap is not None:
@@ -195,3 +230,68 @@ def _change(now: int, before: int) -> str:
 
 def _link(page: str, name: str) -> Link:
     return Link(name, PageViewsPanel.slug, {"page": page, "key": name} if page else {"page": name})
+
+
+def _read(*pages: PageViews) -> tuple[list[Report], Overlap | None]:
+    """Return the reports of one or two pages, and the common visitors of two if Redis has all of their days.
+
+    One round trip, or two for two pages in a Cluster, and one query.
+    """
+    today = periods.now().date()
+    days = periods.days(today - timedelta(2 * DAYS - 1), today)
+    names = [page.encoded for page in pages]
+    flows: list[Flow[Any]] = [_report(name, days) for name in names]
+    if len(names) > 1:
+        is_cluster = connections.client(pages[0].using).is_cluster
+        flows.append(counter.overlap(names[0], names[1], days[DAYS:], is_cluster=is_cluster))
+    replies = pages[0].run_flow(gather(flows))
+    reports = _with_snapshots(names, replies[: len(names)], days)
+    is_whole = len(names) > 1 and all(report.is_whole for report in reports)
+    return reports, replies[-1] if is_whole else None
+
+
+def _report(name: str, days: list[date]) -> Flow[Report]:
+    last, today = days[DAYS:], days[-1]
+    # The heat map adds up whole weeks that are stored by hour, at most as many as the chart has.
+    weeks = int(conf.section(PageViewSettings).HOUR_RETENTION // (WEEK * 86_400))
+    hour_days = days[-min(max(weeks, 1) * WEEK, DAYS) :]
+    flows: list[Flow[Any]] = [
+        counter.by_day(name, days),
+        counter.visitors(name, last),
+        counter.hours_of_days(name, hour_days),
+        counter.online(name),
+        counter.top(name, today.isoformat(), LISTED),
+        counter.trending(name, LISTED),
+        counter.sources(keys.referrers(name, today), SOURCES),
+        counter.sources(keys.campaigns(name, today), SOURCES),
+        counter.dropped(last),
+    ]
+    by_day, visitors, hours, *others = yield from gather(flows)
+    return Report(by_day, visitors, list(zip(hour_days, hours, strict=True)), *others)
+
+
+def _with_snapshots(names: list[str], reports: list[Report], days: list[date]) -> list[Report]:
+    """Return the reports with the days that only the database has. Without its table they stay as they are."""
+    try:
+        with transaction.atomic(using=router.db_for_read(PageViewSnapshot)):
+            rows = list(rows_of(names, days))
+    except DatabaseError:
+        return reports
+    return [
+        _with_rows(report, [row for row in rows if row.digest == digest_of(name)])
+        for name, report in zip(names, reports, strict=True)
+    ]
+
+
+def _with_rows(report: Report, rows: list[PageViewSnapshot]) -> Report:
+    """Return a report with the days of snapshots.
+
+    If each day has its own identities, the visitors of the range are the sum of the days. Else only sketches tell who
+    came again, and those of a day that Redis lacks are lost.
+    """
+    full = report._replace(days=merged(report.days, rows))
+    has_more = any(day.visitors > known.visitors for day, known in zip(full.last, report.last, strict=True))
+    if full.visitors is None or not has_more:
+        return full
+    visitors = None if full.visitors.distinct else Visitors(full.total("visitors"), distinct=False)
+    return full._replace(visitors=visitors, is_whole=False)

@@ -26,12 +26,12 @@
 -- ARGV[9]   half_life  in which a view loses half of its weight among those that trend, s
 -- ARGV[10]  views      to add
 -- ARGV[11]  bots       requests of bots to add
--- ARGV[12]  #members   number of texts that follow: pages or objects, each with its views
--- ARGV[13]  #referrers number of texts that follow those: referrers, each with its views
--- ARGV[14]  #campaigns number of texts that follow those: campaigns, each with its views
+-- ARGV[12]  #members   number of pages or objects
+-- ARGV[13]  #referrers number of referrers
+-- ARGV[14]  #campaigns number of campaigns
 -- ARGV[15]  online     number of visitors, the first ones, to add to the minute
 -- ARGV[16]  writer     of the batch
--- ARGV[17...]          those texts, then the visitors
+-- ARGV[17...]          members and the views of each, the same for referrers and campaigns, then the visitors
 -- returns   1 if added, 0 if this batch was added before
 --
 -- Everything that can be refused is checked first, since a script can't undo its writes. Sketches are written before
@@ -42,29 +42,40 @@ local number, ttl = tonumber(ARGV[1]), ARGV[3]
 local may = redis.acl_check_cmd
 local next_argument = 17
 
+local function take(count)
+    local texts = {}
+    for place = next_argument, next_argument + count - 1 do
+        texts[#texts + 1] = ARGV[place]
+    end
+    next_argument = next_argument + count
+    return texts
+end
+local members, views = take(ARGV[12]), take(ARGV[12])
+local hosts, host_views = take(ARGV[13]), take(ARGV[13])
+local sources, source_views = take(ARGV[14]), take(ARGV[14])
+local visitors = take(#ARGV - next_argument + 1)
+
 -- Add counts to a sorted set of a limited size: "Space-Saving" of Metwally et al. (2005). A member that is new to a full
 -- set takes the place of the smallest one, and its count. So members above the average of a full set are never missing,
 -- and the count of a late member may be too high, by the smallest count at most.
-local function add_bounded(key, most, counts)
-    for place = 1, #counts, 2 do
-        local member, count = counts[place], counts[place + 1]
-        if not redis.call("ZSCORE", key, member) and redis.call("ZCARD", key) >= most then
+local function add_bounded(key, members, counts)
+    for place, member in ipairs(members) do
+        local count = counts[place]
+        if not redis.call("ZSCORE", key, member) and redis.call("ZCARD", key) >= 100 then
             count = count + redis.call("ZPOPMIN", key)[2]
         end
         redis.call("ZINCRBY", key, count, member)
     end
+    redis.call("PEXPIRE", key, ttl)
 end
 
 -- Add counts to a sorted set: two commands for any number of members, as each command of a script costs more than its
 -- work. A new member sets the expiry.
-local function add_counts(key, ttl, counts)
-    local members, sums, has_new = {}, {}, false
-    for place = 2, #counts, 2 do
-        members[place / 2] = counts[place - 1]
-    end
+local function add_counts(key)
+    local sums, has_new = {}, false
     for place, score in ipairs(redis.call("ZMSCORE", key, unpack(members))) do
         has_new = has_new or not score
-        sums[2 * place - 1], sums[2 * place] = (score or 0) + counts[2 * place], members[place]
+        sums[2 * place - 1], sums[2 * place] = (score or 0) + views[place], members[place]
     end
     redis.call("ZADD", key, unpack(sums))
     if has_new then
@@ -75,13 +86,10 @@ end
 -- Add counts that lose half of their weight in each half-life: the forward decay of Cormode et al. (2009), with the
 -- logarithm of the sum as the score. So nothing is ever rescaled: a score is the time, in s, at which a single view
 -- would weigh the same.
-local function add_decayed(key, most, half_life, at, counts)
-    local members, scores = {}, {}
-    for place = 2, #counts, 2 do
-        members[place / 2] = counts[place - 1]
-    end
+local function add_decayed(key, half_life, at)
+    local scores = {}
     for place, low in ipairs(redis.call("ZMSCORE", key, unpack(members))) do
-        local high = at + half_life * math.log(counts[2 * place]) / math.log(2)
+        local high = at + half_life * math.log(views[place]) / math.log(2)
         if low then
             low = tonumber(low)
             if low > high then
@@ -92,22 +100,21 @@ local function add_decayed(key, most, half_life, at, counts)
         scores[2 * place - 1], scores[2 * place] = string.format("%.17g", high), members[place]
     end
     redis.call("ZADD", key, unpack(scores))
-    redis.call("ZREMRANGEBYRANK", key, 0, -1 - most)
+    redis.call("ZREMRANGEBYRANK", key, 0, -1001)
+    redis.call("PEXPIRE", key, ttl)
 end
 
 -- Add visitors to sketches: of a minute, an hour, a day, a week and a month, each a key with its expiry. A visitor who
 -- does not change one is in the longer ones, too; but the days of a week may be in two months. The minute gets the
 -- first visitors only: the others are not online any more.
-local function wrong_sketch(sketches)
+local sketches = {{KEYS[4], ARGV[5]}, {KEYS[5], ARGV[4]}, {KEYS[6], ttl}, {KEYS[7], ttl}, {KEYS[8], ttl}}
+local function add_visitors(online)
     for _, sketch in ipairs(sketches) do
         local header = redis.call("GETRANGE", sketch[1], 0, 15)
         if header ~= "" and (string.sub(header, 1, 4) ~= "HYLL" or #header < 16) then
             return sketch[1] .. " is corrupt: it has no header"
         end
     end
-end
-
-local function add_visitors(sketches, visitors, online)
     for place, sketch in ipairs(sketches) do
         local count = place == 1 and online or #visitors
         local changed = count > 0 and redis.pcall("PFADD", sketch[1], unpack(visitors, 1, count))
@@ -121,17 +128,6 @@ local function add_visitors(sketches, visitors, online)
     end
 end
 
-local function take(count)
-    local texts = {}
-    for place = next_argument, next_argument + count - 1 do
-        texts[#texts + 1] = ARGV[place]
-    end
-    next_argument = next_argument + count
-    return texts
-end
-
-local members, hosts, sources = take(ARGV[12]), take(ARGV[13]), take(ARGV[14])
-local visitors = take(#ARGV - next_argument + 1)
 local may_write = may("HSET", KEYS[1], 1, 1) and may("HINCRBY", KEYS[2], 1, 1) and may("PFADD", KEYS[5], 1)
     and may("PEXPIRE", KEYS[2], 1)
 local may_list = #members == 0 or may("ZADD", KEYS[9], 1, 1) and may("ZMSCORE", KEYS[9], 1)
@@ -159,8 +155,7 @@ end
 if #hosts + #sources > 0 then
     -- @check_types referrers, campaigns
 end
-local sketches = {{KEYS[4], ARGV[5]}, {KEYS[5], ARGV[4]}, {KEYS[6], ttl}, {KEYS[7], ttl}, {KEYS[8], ttl}}
-local wrong = #visitors > 0 and (wrong_sketch(sketches) or add_visitors(sketches, visitors, tonumber(ARGV[15])))
+local wrong = #visitors > 0 and add_visitors(tonumber(ARGV[15]))
 if wrong then
     return redis.error_reply("WRONGTYPE The HyperLogLog " .. wrong)
 end
@@ -171,17 +166,16 @@ for _, field in ipairs(fields) do
 end
 if #members > 0 then
     for place = 9, 11 do
-        add_counts(KEYS[place], ttl, members)
+        add_counts(KEYS[place])
     end
     local at = math.min(tonumber(ARGV[8]), tonumber(redis.call("TIME")[1]))
-    add_decayed(KEYS[12], 1000, tonumber(ARGV[9]), at, members)
-    redis.call("PEXPIRE", KEYS[12], ttl)
+    add_decayed(KEYS[12], tonumber(ARGV[9]), at)
 end
-for place, counts in pairs({[13] = hosts, [14] = sources}) do
-    if #counts > 0 then
-        add_bounded(KEYS[place], 100, counts)
-        redis.call("PEXPIRE", KEYS[place], ttl)
-    end
+if #hosts > 0 then
+    add_bounded(KEYS[13], hosts, host_views)
+end
+if #sources > 0 then
+    add_bounded(KEYS[14], sources, source_views)
 end
 if number > 0 then
     redis.call("HSET", KEYS[1], ARGV[16], number)

@@ -10,13 +10,12 @@ from redis_kit.core import conf, terminal
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.core.text import clean, counted, did_you_mean
 from redis_kit.queues import validation
-from redis_kit.queues.commands import queue_names
 from redis_kit.queues.engine.enqueue import MOST_NAMES
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import stats
 from redis_kit.queues.reports.stats import Errors
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.tasks import discovery
+from redis_kit.queues.tasks import discovery, registry
 
 SHOWN = 20  # names
 FILTERS = {
@@ -53,12 +52,12 @@ class QueueCommand(terminal.KitCommand):
             names = stats.queue_names(using=using)
         except RedisUnavailable:  # of a Cluster, the node that has the list may be down, and that of the queue not
             discovery.discover()
-            if name not in (*conf.section(QueueSettings).NAMES, *queue_names.of_tasks()):
+            if name not in (*conf.section(QueueSettings).NAMES, *registry.queue_names()):
                 raise
             return Queue(name, using=using)
         if name not in names:
             discovery.discover()
-            names = [*dict.fromkeys([*names, *queue_names.of_tasks()])]
+            names = [*dict.fromkeys([*names, *registry.queue_names()])]
         if name not in names:
             more = "" if len(names) <= SHOWN else f" and {len(names) - SHOWN:,} more"
             hint = did_you_mean(name, names, f"Queues: {', '.join(map(terminal.cut, names[:SHOWN]))}{more}.")

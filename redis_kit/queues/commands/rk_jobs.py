@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.core.management.base import CommandParser
 
@@ -13,9 +13,9 @@ from redis_kit.queues.commands.base import QueueCommand, add_filters, jobs
 from redis_kit.queues.engine.done import DoneJob
 from redis_kit.queues.engine.job import JobInfo, State, cause
 from redis_kit.queues.engine.message import tags_of
-from redis_kit.queues.management.manage import ANY, Wanted
+from redis_kit.queues.management.manage import ANY, JobFilter
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.reports.job_pages import LISTED_THROUGH, first_jobs, latest_done
+from redis_kit.queues.reports.job_pages import LISTED_THROUGH, first_jobs
 from redis_kit.queues.reports.stats import Errors, queue_counts, queue_names
 
 STATES: tuple[State, ...] = ("running", "ready", "scheduled", "dead")
@@ -24,13 +24,7 @@ JOB_COLUMNS = ("QUEUE", "ID", "TASK", "STATE", "AGE", "ATTEMPTS", "WORKER", "ERR
 DONE_COLUMNS = ("QUEUE", "ID", "TASK", "ENDED", "RAN", "WAITED", "ATTEMPTS", "WORKER")
 
 
-class Listed(NamedTuple):
-    """The first jobs of one state of a queue, and how many have this state."""
-
-    queue: str
-    state: State
-    jobs: list[JobInfo]
-    total: int
+Listed = list[tuple[str, State, list[JobInfo], int]]  # a queue, a state, its first jobs, and how many have it
 
 
 class Command(QueueCommand):
@@ -52,7 +46,7 @@ class Command(QueueCommand):
 
     def run(self, *, name: str | None, using: str, task: str | None, tag: str | None, **options: Any) -> None:
         """List the jobs. Two round trips, one for each state of a queue, and more with a task or a tag."""
-        wanted = Wanted(task, tag=tag)
+        wanted = JobFilter(task, tag=tag)
         names = queue_names(using=using) if name is None else [self.queue(name, using).name]
         errors: Errors = {}
         if options["state"] == "done":
@@ -60,15 +54,22 @@ class Command(QueueCommand):
             return
         counts = queue_counts(names, using=using, errors=errors)
         queues = [Queue(queue, using=using) for queue in counts]
-        listed = [part for queue in queues for part in _listed(queue, counts[queue.name], wanted, **options)]
+        listed: Listed = [
+            (queue.name, state, queue.run_flow(first_jobs(queue, state, options["limit"], wanted)), total)
+            for queue in queues
+            for state in STATES
+            if options["state"] in (None, state) and (total := getattr(counts[queue.name], state))
+        ]
         if options["json"]:
-            self.write_json([_plain(part.queue, info) for part in listed for info in part.jobs])
+            self.write_json([_plain(queue, info) for queue, _, first, _ in listed for info in first])
         else:
             self.write_lines(_text(listed, wanted))
         self.fail_for(errors, names)
 
-    def _list_done(self, queues: Sequence[Queue], wanted: Wanted, *, limit: int, **options: Any) -> None:
-        rows = [(queue.name, info) for queue in queues for info in queue.run_flow(latest_done(queue, limit, wanted))]
+    def _list_done(self, queues: Sequence[Queue], wanted: JobFilter, *, limit: int, **options: Any) -> None:
+        rows = [
+            (queue.name, info) for queue in queues for info in queue.run_flow(first_jobs(queue, "done", limit, wanted))
+        ]
         if options["json"]:
             self.write_json([{"queue": name, **info._asdict()} for name, info in rows])
         elif rows:
@@ -79,18 +80,10 @@ class Command(QueueCommand):
             self.stdout.write(f"{matching} The option DONE_LIMIT of a queue keeps the latest ones.")
 
 
-def _listed(
-    queue: Queue, counts: Any, wanted: Wanted, *, state: State | None, limit: int, **options: Any
-) -> Iterator[Listed]:
-    for each in STATES:
-        if state in (None, each) and (total := getattr(counts, each)):
-            yield Listed(queue.name, each, queue.run_flow(first_jobs(queue, each, limit, wanted)), total)
-
-
-def _text(listed: Sequence[Listed], wanted: Wanted) -> Iterator[str]:
-    rows = [(part.queue, info) for part in listed for info in part.jobs]
+def _text(listed: Listed, wanted: JobFilter) -> Iterator[str]:
+    rows = [_job_row(queue, info) for queue, _, first, _ in listed for info in first]
     if rows:
-        yield from aligned([JOB_COLUMNS, *(_job_row(queue, info) for queue, info in rows)], right=(5,))
+        yield from aligned([JOB_COLUMNS, *rows], right=(5,))
     else:
         yield "No job matches." if listed else "There are no jobs."
     for queue, state, first, total in listed:

@@ -2,7 +2,9 @@
 
 import logging
 import os
+import re
 from argparse import ArgumentTypeError
+from collections.abc import Collection
 from functools import partial
 from typing import Any
 
@@ -11,13 +13,18 @@ from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core import conf, connections, terminal
 from redis_kit.core.client import addresses
+from redis_kit.core.errors import InvalidName, RedisFailure
+from redis_kit.core.keys import encode
 from redis_kit.core.logs.filters import protect_default_handlers
-from redis_kit.core.text import clean, counted
-from redis_kit.queues.commands import queue_names
-from redis_kit.queues.settings import QueueSettings
+from redis_kit.core.text import clean, counted, did_you_mean
+from redis_kit.queues.engine.spread import spread
+from redis_kit.queues.settings import QUEUE_OPTIONS, QueueSettings
+from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.supervisor import autoreload, os_signals
 
 DAY = 86_400.0
+WEIGHT = (1, 1000)
+A_WEIGHT = f"a weight is a whole number between {WEIGHT[0]} and {WEIGHT[1]}"
 logger = logging.getLogger("redis_kit.worker")
 
 
@@ -39,7 +46,7 @@ class Command(terminal.KitCommand):
             "queues in strict order, such as mail,default, or by weight, such as mail:3,default:1; may be given "
             "several times (default: the queues in NAMES, then those of all tasks)"
         )
-        add("--queue-name", type=queue_names.checked, action="append", metavar="NAMES", help=text)
+        add("--queue-name", type=_checked, action="append", metavar="NAMES", help=text)
         few = terminal.whole(1, 64)
         text = "number of processes, 1 to 64 (default: 1)"
         once("--processes", type=few, default=1, metavar="N", help=text)
@@ -83,14 +90,14 @@ class Command(terminal.KitCommand):
 
             discovery.discover()
             middleware.hooks()  # one that can't be made is reported here, too
-            used = dict.fromkeys([*conf.section(QueueSettings).NAMES, *queue_names.of_tasks()])
+            used = dict.fromkeys([*conf.section(QueueSettings).NAMES, *registry.queue_names()])
             names, weights = tuple(used), None
             if options["queue_name"]:
                 names, weights = _queues_and_weights(options["queue_name"])
             more = {name: options[name] for name in Options._fields[2:] if name in options}
             connections.client(profile="worker")  # a wrong address is reported here, not by each child process
-            queue_names.check(names, used, weighed=weights is not None)
-            worker_options = Options(names, weights, **more, older_shards=queue_names.older_shards(names))
+            _check(names, used, weighed=weights is not None)
+            worker_options = Options(names, weights, **more, older_shards=_older_shards(names))
             autoreload.note_loaded()
             try:
                 supervisor = Supervisor(worker_options)
@@ -113,6 +120,82 @@ class Command(terminal.KitCommand):
 
 def _queues_and_weights(texts: list[str]) -> tuple[tuple[str, ...], tuple[int, ...] | None]:
     try:
-        return queue_names.parse(",".join(texts))
+        return parse(",".join(texts))
     except ArgumentTypeError as error:
         raise CommandError(f"--queue-name: {error}", returncode=2) from error
+
+
+def parse(text: str) -> tuple[tuple[str, ...], tuple[int, ...] | None]:
+    """Return the names and, if they have weights, the weights."""
+    parts = list(dict.fromkeys(part.strip() for part in text.split(",")))
+    weighted = [re.fullmatch(r"(.+):(\d+)", part, re.DOTALL) for part in parts]
+    names = tuple(match[1] if match else part for match, part in zip(weighted, parts, strict=True))
+    weights = tuple(int(match[2][:9]) for match in weighted if match)
+    try:
+        for name in names:
+            encode(name)
+    except InvalidName as error:
+        raise ArgumentTypeError(str(error)) from error
+    if not weights:
+        return names, None
+    if len(weights) < len(names) or len(set(names)) < len(names):
+        raise ArgumentTypeError(f"{text!a}: give each queue one weight, or none of them; {A_WEIGHT}")
+    if not all(WEIGHT[0] <= weight <= WEIGHT[1] for weight in weights):
+        raise ArgumentTypeError(f"{text!a}: {A_WEIGHT}")
+    return names, weights
+
+
+def _checked(text: str) -> str:
+    """Return names as they were given, if parse() can read them."""
+    if text.rstrip().endswith(","):  # a shell makes two arguments of "a, b"
+        hint = "Write the names without blanks between them, such as mail,default."
+        raise ArgumentTypeError(f"{text!a} ends with a comma. {hint}")
+    parse(text)
+    return text
+
+
+def _older_shards(names: Collection[str]) -> tuple[str, ...]:
+    """Return shards of these queues that get no more jobs and may have some. One round trip, or three if there are any.
+
+    While Redis is unavailable none are known.
+    """
+    try:
+        older = tuple(spread().older(names))
+    except RedisFailure:
+        return ()
+    if older:
+        logger.warning("The worker also runs what is left in shards that get no more jobs: %s.", ", ".join(older))
+    return older
+
+
+def _check(names: Collection[str], listed: Collection[str], *, weighed: bool) -> None:
+    """Warn of queues to work on that are not listed, have no options and were never used.
+
+    So it does of others in ``QUEUE_OPTIONS`` that are not listed and not used, if their names are like listed ones.
+    Raise CommandError for a name that ends with a weight.
+
+    A worker registers its queues, so even a wrong name is registered after the first start; therefore a queue counts
+    as used if a job was ever added. Two round trips if a name is not listed; no check while Redis is unavailable.
+    """
+    from redis_kit.queues.queue import over
+    from redis_kit.queues.reports.stats import never_used, queue_names
+
+    options = conf.section(QueueSettings).QUEUE_OPTIONS
+    hints = {name: hint for name in options if name not in listed and (hint := did_you_mean(name, listed))}
+    unlisted = [name for name in names if name not in listed and name not in options]
+    if not (hints or unlisted):
+        return
+    try:
+        registered, unused = queue_names(), over("default").run_flow(never_used(unlisted))
+    except RedisFailure:
+        return
+    for name in hints.keys() - registered:
+        logger.warning("%s has options of the queue %a, which no task uses. %s", QUEUE_OPTIONS, name, hints[name])
+    used = {*listed, *options, *registered} - unused
+    for name in filter(unused.__contains__, unlisted):
+        if ":" in name and name not in registered and len(names) > 1 and not weighed:
+            weight = name.rpartition(":")[2]
+            wrong = f"--queue-name: there is no queue {name!a}, and {weight!a} is not a weight: {A_WEIGHT}."
+            raise CommandError(f"{wrong} To use a new queue of that name, add it to NAMES.", returncode=2)
+        hint = did_you_mean(name, sorted(used), "Is the name right?")
+        logger.warning("Unknown queue %a: no task uses it and it is empty. %s", name, hint)

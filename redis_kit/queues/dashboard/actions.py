@@ -27,9 +27,7 @@ from redis_kit.queues.engine.message import task_of
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.management import manage
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.reports import failures
-from redis_kit.queues.reports.failures import Group
-from redis_kit.queues.reports.job_pages import JobFilter, all_matching
+from redis_kit.queues.reports.job_pages import Group, TextFilter, dead_by_cause, first_jobs
 from redis_kit.queues.reports.stats import queue_names
 from redis_kit.queues.reports.workers import Command, WorkerInfo, control_worker, list_workers
 
@@ -221,8 +219,7 @@ class JobSelection(NamedTuple):
     def _read(self, queue: Queue) -> list[JobInfo]:
         if self.ids:
             return list(filter(None, map(queue.get, self.ids)))
-        wanted = JobFilter(*self[3:])
-        jobs: list[JobInfo] = queue.run_flow(all_matching(queue, cast("State", self.state), wanted, limit=MOST))
+        jobs: list[JobInfo] = queue.run_flow(first_jobs(queue, cast("State", self.state), MOST, TextFilter(*self[3:])))
         return [info for info in jobs if ID.fullmatch(info.id)]
 
 
@@ -269,7 +266,7 @@ class GroupTarget(Target):
     def effect(self, action: str) -> str:
         """Return what retry() will do. Two round trips. Raises InvalidValue if there are no jobs."""
         groups = _groups(self.queue)
-        count = next((group.jobs for group in groups if tuple(group.cause) == (self.task, self.error)), 0)
+        count = next((group.jobs for group in groups if group.cause == (self.task, self.error)), 0)
         if not count:
             raise self._no_jobs()
         return _effect("retry", count, Counter({self.task: count}))
@@ -415,9 +412,7 @@ class QueueTarget(NamedTuple):
 
 
 def _groups(name: str) -> list[Group]:
-    queue = existing(name)
-    groups: list[Group] = queue.run_flow(failures.latest(queue))
-    return groups
+    return [group for _, group in dead_by_cause([existing(name).name])]
 
 
 def existing(name: str) -> Queue:

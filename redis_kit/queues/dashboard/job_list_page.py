@@ -16,7 +16,7 @@ from redis_kit.queues.dashboard.panel import MANAGE, QueueChoicePanel, job_butto
 from redis_kit.queues.engine.job import State
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import job_pages
-from redis_kit.queues.reports.job_pages import JobFilter, JobPage
+from redis_kit.queues.reports.job_pages import JobPage, TextFilter
 from redis_kit.queues.reports.stats import Errors, queue_counts
 
 SLUG = "jobs"
@@ -66,7 +66,7 @@ class JobsPanel(QueueChoicePanel):
         yield from pages
 
     def _jobs(self) -> Iterator[Content]:
-        wanted, cursor = JobFilter(*map(self.asked, TEXTS)), self.asked("cursor")
+        wanted, cursor = TextFilter(*map(self.asked, TEXTS)), self.asked("cursor")
         page = self._read(wanted, cursor)
         first = next((state for state in TITLES if _count(page, state)), self._state)
         if first != self._state and self.asked("state") not in TITLES and not cursor:
@@ -77,17 +77,17 @@ class JobsPanel(QueueChoicePanel):
         if page.cursor or cursor:
             yield self._further(page)
         if any(wanted) and page.jobs and self._state in OF_STATES:
-            yield self._matching(wanted)
+            yield self._matching()
         if page.groups and not cursor:
-            rows, looked_at = [(self.queue(), group) for group in page.groups], sum(group.jobs for group in page.groups)
-            yield queues_page.groups(rows, page.counts.dead, looked_at, linked=True)
+            rows = [(self.queue(), group) for group in page.groups]
+            yield queues_page.groups(rows, page.counts.dead, linked=True)
 
     retry_jobs = job_button("retry", _("Retry"), harmless=True)
     run_now_jobs = job_button("run_now", _("Run now"), harmless=True)
     cancel_jobs = job_button("cancel", _("Cancel jobs"))
     delete_jobs = job_button("delete", _("Delete"))
 
-    def _read(self, wanted: JobFilter, cursor: str) -> JobPage:
+    def _read(self, wanted: TextFilter, cursor: str) -> JobPage:
         queue = Queue(self.queue())
         page: JobPage = queue.run_flow(
             job_pages.job_page(queue, self._state, cursor=cursor, wanted=wanted, limit=SHOWN)
@@ -121,8 +121,8 @@ class JobsPanel(QueueChoicePanel):
     def _texts(self) -> dict[str, str]:
         return {name: text for name in TEXTS if (text := self.asked(name))}
 
-    def _matching(self, wanted: JobFilter) -> Table:
-        selection = JobSelection(self.queue(), (), self._state, *wanted)
+    def _matching(self) -> Table:
+        selection = JobSelection(self.queue(), (), self._state, *map(self.asked, TEXTS))
         return Table(
             _("All jobs that match"),
             (_("Search"), _("At most")),

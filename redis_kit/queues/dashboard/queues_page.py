@@ -1,7 +1,10 @@
-"""The content of the dashboard's page about queues: all queues, or the first jobs of one."""
+"""The dashboard's page about queues: all queues, or the first jobs of one."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
+from operator import itemgetter, methodcaller
 from time import time
 from typing import Any
 
@@ -9,36 +12,46 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
+from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.panels import (
     Alert,
     Bars,
+    Content,
+    Field,
     Figure,
     Lines,
     Link,
     Range,
     Ranges,
+    Search,
     Sparkline,
     StackedBars,
     Table,
+    Tile,
     first_alerts,
     label,
+    range_of,
 )
 from redis_kit.core.text import first_of, grouped
 from redis_kit.queues import limits
-from redis_kit.queues.dashboard import job_page
-from redis_kit.queues.dashboard.actions import GroupTarget, LimitTarget
+from redis_kit.queues.dashboard import actions, job_page
+from redis_kit.queues.dashboard.actions import GroupTarget, LimitTarget, QueueTarget
 from redis_kit.queues.dashboard.job_page import moment
+from redis_kit.queues.dashboard.panel import MANAGE, QueueChoicePanel, hidden, job_button, target_button
+from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.enqueue import MOST_NAMES
 from redis_kit.queues.engine.feature import features
 from redis_kit.queues.engine.job import JobInfo, PauseInfo, QueueCounts, State
 from redis_kit.queues.limits import LimitInfo
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.reports import job_pages, stats
-from redis_kit.queues.reports.failures import Group
-from redis_kit.queues.reports.stats import QueueHistory, QueueStats
+from redis_kit.queues.reports.job_pages import Group
+from redis_kit.queues.reports.lookup import look_up
+from redis_kit.queues.reports.stats import Errors, QueueHistory, QueueStats, queue_stats, read_names, read_reports
 from redis_kit.queues.reports.unknown_calls import UnknownCalls
+from redis_kit.queues.settings import whole
 
 QUEUES = _("Queues")
 TASKS_IN_HINT = 5
@@ -52,10 +65,19 @@ LATE = 300  # seconds for which a queue's next job has been due, before that is 
 FAILING = 0.5  # share of failed attempts from which on that is an alert
 ATTEMPTS = 10  # fewer make no alert, whatever share of them failed
 NAMED = 3  # queues in a hint
+DEAD_JOBS = _("Dead jobs: %s")
+LATE_QUEUE = _("Late queue: %s")
+PAUSED_QUEUE = _("Paused queue: %s")
+FAILING_QUEUE = _("Failing queue: %s")
+ALERTS = (DEAD_JOBS, LATE_QUEUE, PAUSED_QUEUE, FAILING_QUEUE)
 FAILED = _(
     "%(failed)s of the %(attempts)s attempts of the last 30 minutes failed, the latest at most %(minutes)d min ago."
 )
 MINUTES = 30  # in charts of all queues
+HOUR = 60  # minutes of the trend on the overview
+group_button = partial(target_button, GroupTarget.parse)
+WANTS = _("Concurrency, rate or both, such as 4, 10/s or 4 10/s (empty: no limit)")
+TIME = _("Duration, such as 15m or 2h (empty: until resumed)")
 
 
 def figures(reports: Mapping[str, QueueStats]) -> Iterator[Figure]:
@@ -167,11 +189,12 @@ def unrunnable(report: QueueStats) -> list[UnknownCalls]:
     return [calls for calls in report.unknown if not calls.known]
 
 
-def groups(rows: Sequence[tuple[str, Group]], dead: int, looked_at: int, *, linked: bool) -> Table:
+def groups(rows: Sequence[tuple[str, Group]], dead: int, *, linked: bool) -> Table:
     """Return the groups of dead jobs with their queues. There are ``dead`` jobs; the latest ones were looked at.
 
     If ``linked``, the task of a group links to its jobs, and the latest of them to its page.
     """
+    looked_at = sum(group.jobs for _name, group in rows)
     latest = _("Dead jobs by task and error, the latest %s") % grouped(looked_at)
     return Table.of(
         latest if dead > looked_at else _("Dead jobs by task and error"),
@@ -199,20 +222,11 @@ def _last(queue: str, group: Group, *, linked: bool) -> Any:
     return Lines((last, job_page.link(queue, group.latest.id))) if linked else last
 
 
-def read_first(queue: str) -> tuple[list[LimitInfo], list[list[JobInfo]]]:
-    """Return the limits of a queue, and its first jobs of each of the STATES. One round trip."""
-    primitive = Queue(queue)
-    first = [job_pages.first_jobs(primitive, state, FIRST_JOBS) for state in STATES]
-    flows: list[Flow[Any]] = [limits.listed(primitive), *first]
-    listed, *by_state = primitive.run_flow(gather(flows))
-    return listed, by_state
-
-
 def first_jobs(queue: str, by_state: Sequence[list[JobInfo]], counts: QueueCounts) -> Iterator[Table]:
     """Yield the first jobs of a queue, running ones before waiting ones."""
     for state, jobs in zip(STATES, by_state, strict=True):
         if jobs:
-            # The jobs are read before they are counted, so one may have left between.
+            # The jobs are read by one call and counted by another, so some may have left between.
             of = {"number": len(jobs), "most": f"{max(getattr(counts, state), len(jobs)):,}"}
             title = f"{job_page.title(queue, state)}: {_('%(number)s of %(most)s') % of}"
             yield Table(title, job_page.COLUMNS[state], [job_page.row(queue, info) for info in jobs])
@@ -271,41 +285,31 @@ def alerts(reports: Mapping[str, QueueStats], *, linked: bool) -> Iterator[Alert
 
     Of each kind the three worst ones and the number of the others. Queues without a worker are a figure.
     """
-    dead = {name: report.counts.dead for name, report in reports.items() if report.counts.dead}
-    waits = {
-        name: timedelta(seconds=report.wait)
-        for name, report in reports.items()
-        if report.wait is not None and report.wait > LATE
-    }
-    late = {name: wait for name, wait in waits.items() if not (reports[name].paused or reports[name].deserted)}
-    paused = {name: wait for name, wait in waits.items() if reports[name].paused}
-    failing = {name: share for name, report in reports.items() if (share := _failed_share(report)) >= FAILING}
-    kinds: tuple[tuple[Any, Mapping[str, Any], Any], ...] = (
-        (_("Dead jobs: %s"), dead, _("They failed for good. Retry or delete them.")),
-        (_("Late queue: %s"), late, _("The next job has been due for this time.")),
-        (_("Paused queue: %s"), paused, _("It is paused, and its next job has been due for this time.")),
-        (_("Failing queue: %s"), failing, None),
-    )
-    for title, values, hint in kinds:
-        alerts = []
-        for name in sorted(values, key=values.__getitem__, reverse=True):
-            value = f"{100 * values[name]:.0f} %" if values is failing else values[name]
-            about = hint or _failures(reports[name])
-            alerts.append(Alert(title % name, value, about, {"queue": name} if linked else {}))
-        yield from first_alerts(alerts)
+    by_title: dict[Any, list[tuple[float, Alert]]] = {title: [] for title in ALERTS}
+    for name, report in reports.items():
+        for title, measure, value, hint in _conditions(report):
+            by_title[title].append((measure, Alert(title % name, value, hint, {"queue": name} if linked else {})))
+    for found in by_title.values():
+        yield from first_alerts([alert for _, alert in sorted(found, key=itemgetter(0), reverse=True)])
 
 
-def _failed_share(report: QueueStats) -> float:
-    """Return which part of the attempts of the last 30 minutes failed; 0 for less than 10 attempts."""
-    failed, done = sum(report.failed[-MINUTES:]), sum(report.done[-MINUTES:])
-    return failed / (failed + done) if failed + done >= ATTEMPTS else 0.0
-
-
-def _failures(report: QueueStats) -> Any:
-    failed = report.failed[-MINUTES:]
-    attempts = sum(failed) + sum(report.done[-MINUTES:])
-    minutes = next(ago for ago, count in enumerate(reversed(failed), 1) if count)
-    return FAILED % {"failed": grouped(sum(failed)), "attempts": grouped(attempts), "minutes": minutes}
+def _conditions(report: QueueStats) -> Iterator[tuple[Any, float, Any, Any]]:
+    """Yield what needs attention in a queue: the title of an alert, how bad it is, the same for people, and a hint."""
+    if dead := report.counts.dead:
+        yield DEAD_JOBS, dead, dead, _("They failed for good. Retry or delete them.")
+    wait = report.wait or 0.0
+    if wait > LATE and report.paused:
+        about = _("It is paused, and its next job has been due for this time.")
+        yield PAUSED_QUEUE, wait, timedelta(seconds=wait), about
+    elif wait > LATE and not report.deserted:
+        yield LATE_QUEUE, wait, timedelta(seconds=wait), _("The next job has been due for this time.")
+    by_minute = report.failed[-MINUTES:]
+    failed = sum(by_minute)
+    attempts = failed + sum(report.done[-MINUTES:])
+    if attempts >= ATTEMPTS and failed / attempts >= FAILING:
+        minutes = next(ago for ago, count in enumerate(reversed(by_minute), 1) if count)
+        hint = FAILED % {"failed": grouped(failed), "attempts": grouped(attempts), "minutes": minutes}
+        yield FAILING_QUEUE, failed / attempts, f"{100 * failed / attempts:.0f} %", hint
 
 
 def charts_of_all(reports: Mapping[str, QueueStats]) -> Iterator[Bars | StackedBars]:
@@ -336,13 +340,13 @@ def trend(reports: Mapping[str, QueueStats]) -> Sparkline | None:
     return Sparkline(ended % {"count": grouped(sum(done))}, done)
 
 
-def read_range(queue: str, span: Range) -> tuple[QueueStats, QueueStats | QueueHistory]:
-    """Return how a queue is doing, and its numbers in a range. One round trip, two if the settings name SHARDS."""
+def read_range(queue: str, span: Range) -> Flow[tuple[QueueStats, QueueStats | QueueHistory]]:
+    """Return how a queue is doing, and its numbers in a range."""
     if not span.by_hour:
-        report = stats.queue_stats([queue], minutes=span.minutes)[queue]
+        report = (yield from read_reports([queue], span.minutes, "default"))[queue]
         return report, report
-    both: list[Flow[Any]] = [stats.read_reports([queue], 1, "default"), hours(queue, span.hours)]
-    reports, numbers = Queue(queue).run_flow(gather(both))
+    both: list[Flow[Any]] = [read_reports([queue], 1, "default"), hours(queue, span.hours)]
+    reports, numbers = yield from gather(both)
     return reports[queue], numbers
 
 
@@ -364,3 +368,133 @@ def charts(queue: str, numbers: QueueStats | QueueHistory, span: Range) -> Itera
     parts = [(_("Jobs done"), list(map(sum, done))), (_("Failed attempts"), list(map(sum, failed)))]
     yield StackedBars(_("Attempts that ended"), labels, parts)
     yield _lateness(_("How late attempts began, at most"), labels, map(max, latest))
+
+
+def of_features() -> Iterator[Figure]:
+    """Yield the figures of features about all queues."""
+    for feature in features():
+        yield from feature.queue_figures()
+
+
+def _read_stats() -> Flow[Any]:
+    errors: Errors = {}
+    names = yield from read_names()
+    return (yield from read_reports(names, HOUR, "default", errors)), errors
+
+
+class QueuesPanel(QueueChoicePanel):
+    """The queues: their sizes, waiting times, the last half hour, and dead jobs by cause."""
+
+    slug = "queues"
+    title = _("Queues")
+
+    def heading(self) -> Any:
+        """Return the job or the queue that is looked up, or the title."""
+        if self.viewer.may(MANAGE):
+            if id := self.asked("id"):
+                return _("Job %s") % id
+            if queue := self.asked("queue"):
+                return _("Queue %s") % queue
+        return self.title
+
+    def search(self) -> Search | None:
+        """Return the form to look up a job, if the viewer may manage queues: the page shows the job's arguments."""
+        if not self.viewer.may(MANAGE):
+            return None
+        queue = Field("queue", _("Queue"), lambda: self.choices("queue", self.names), any=_("Any queue"), optional=True)
+        id = Field("id", _("Id of a job (empty: the jobs of the queue)"), optional=True)
+        return Search(_("Look up"), (queue, id))
+
+    def content(self) -> Iterator[Content]:
+        """Yield the job that was looked up, else all queues: figures, tables and numbers per minute.
+
+        Two round trips, and one more if there are dead jobs; for one queue two.
+        """
+        names = self.names
+        if self.viewer.may(MANAGE) and ("queue" in self.viewer.asked or "id" in self.viewer.asked):
+            try:
+                yield from self._looked_up(names, self.asked("queue"), self.asked("id"))
+            except (InvalidName, InvalidValue, KeyConflict) as error:
+                yield Table(_("Looked up"), (), [], empty=str(error))
+            if self.asked("queue") or self.asked("id"):
+                return
+        elif self.asked("queue") or self.asked("id"):
+            yield hidden()
+        yield from self._all(names)
+
+    def reads(self) -> dict[str, Flow[Any]]:
+        """Return the numbers of all queues. Two round trips."""
+        return {"default": _read_stats()}
+
+    def tile(self, replies: Mapping[str, Any]) -> Tile | None:
+        """Return the jobs that wait and run, the longest wait, and the jobs done in the last hour."""
+        reports, errors = replies["default"]
+        ready, _scheduled, running, _dead, wait, *rest = figures(reports)
+        tile = Tile.of([ready, running, wait, *rest, *of_features(), *unreadable(errors)], trend(reports))
+        urgent = alerts(reports, linked=self.viewer.may(MANAGE))  # of dead jobs too, by queue
+        return replace(tile, alerts=[*tile.alerts, *urgent]) if tile else None
+
+    def _looked_up(self, names: list[str], queue: str, id: str) -> Iterator[Content]:
+        unknown = actions.unknown_queue(queue, names)
+        if not id and queue in names:
+            yield from self._one_queue(queue)
+            return
+        if not id:
+            hint = unknown if queue else _("Choose a queue or enter the id of a job.")
+            yield Table(_("Looked up"), (), [], empty=hint)
+            return
+        queue_of_id = whole(ids.queue_of(id))
+        home_queue = queue or queue_of_id
+        queues = [home_queue]
+        if queue_of_id in names and queue_of_id != home_queue and "." in id:
+            queues.append(queue_of_id)
+        home, details = look_up(queues, id)
+        if details is None and (in_full := ids.in_full(id, home_queue)[-1]) != id:
+            home, details = look_up([home_queue], in_full)
+            id = in_full if details else id
+        if details is None and queue and queue not in names:
+            yield Table(_("Looked up"), (), [], empty=unknown)
+            return
+        yield from job_page.content((home, id), details)
+
+    def _one_queue(self, queue: str) -> Iterator[Content]:
+        primitive, span = Queue(queue), range_of(self.asked("range"))
+        first = [job_pages.first_jobs(primitive, state, FIRST_JOBS) for state in STATES]
+        flows: list[Flow[Any]] = [limits.listed(primitive), *first, read_range(queue, span)]
+        listed, *by_state, (report, numbers) = primitive.run_flow(gather(flows))
+        yield from refusals({queue: report})
+        yield from queues({queue: report}, slug="jobs", title=_("Queue %s") % queue)
+        yield from charts(queue, numbers, span)
+        yield from limits_table(queue, listed)
+        yield from first_jobs(queue, by_state, report.counts)
+
+    def _all(self, names: list[str]) -> Iterator[Content]:
+        errors: Errors = {}
+        reports = queue_stats(names, minutes=MINUTES, errors=errors)
+        yield from figures(reports)
+        yield from of_features()
+        dead = {name: report.counts.dead for name, report in reports.items()}
+        rows = job_pages.dead_by_cause([name for name, count in dead.items() if count], errors)
+        yield from unreadable(errors)
+        listed, pages = self.page_of(reports, busy=busy)
+        yield from queues(listed, slug=self.slug if self.viewer.may(MANAGE) else "")
+        yield from pages
+        yield from unknown(reports)
+        yield from charts_of_all(reports)
+        if rows:
+            yield groups(rows, sum(dead.values()), linked=self.viewer.may(MANAGE))
+
+    pause = target_button(QueueTarget, QueueTarget.pause, _("Pause"), wants=TIME, explained="pause")
+    resume = target_button(QueueTarget, QueueTarget.resume, _("Resume"))
+    retry_dead = target_button(
+        QueueTarget, QueueTarget.retry_dead, _("Retry dead jobs"), confirm=True, explained="retry_dead", harmless=True
+    )
+    change_limit = target_button(LimitTarget.parse, LimitTarget.change, _("Change"), wants=WANTS)
+    reset_limit = target_button(LimitTarget.parse, LimitTarget.reset, _("Reset"))
+    retry = job_button("retry", _("Retry"), confirm=False)
+    run_now = job_button("run_now", _("Run now"), confirm=False)
+    cancel = job_button("cancel", _("Cancel the job"))
+    delete = job_button("delete", _("Delete"))
+    retry_one = group_button(methodcaller("retry", 1), _("Retry 1"))
+    retry_ten = group_button(methodcaller("retry", 10), _("Retry 10"))
+    retry_group = group_button(GroupTarget.retry, _("Retry all"), confirm=True, explained="retry", harmless=True)

@@ -86,30 +86,38 @@ def lease() -> int:
     return int(conf.section(QueueSettings).WORKER_TIMEOUT * 1000)
 
 
+class Turn(NamedTuple):
+    """When a job starts: at the time ``due`` or after a ``delay``, both in ms, by its priority, and in its lane."""
+
+    due: int = 0
+    delay: int = 0
+    priority: int = 0
+    lane: str = ""
+
+    @property
+    def start(self) -> str | int:
+        """Return when the job is due, as scripts take it."""
+        return self.due or (f"+{self.delay}" if self.delay else 0)
+
+
+AT_ONCE = Turn()
+
+
 def put(
-    base: str,
-    jobs: Sequence[NewJob],
-    *,
-    delay: int,
-    due: int,
-    priority: int,
-    own: bool = False,
-    lane: str = "",
-    once: str = "",
-    ttl_ms: int = 0,
+    base: str, jobs: Sequence[NewJob], turn: Turn, *, own: bool = False, once: str = "", ttl_ms: int = 0
 ) -> ScriptCall:
-    """Return the step that adds jobs, given as id and body; ``own`` if callers chose the ids. Times are in ms.
+    """Return the step that adds jobs, given as id and body; ``own`` if callers chose the ids.
 
     With a name for ``once`` it may be repeated within ``ttl_ms``.
     """
-    needs = (("delayed", delay or due), ("lane", lane), ("used", own), ("once", once))
+    start, lane = turn.start, turn.lane
+    needs = (("delayed", start), ("lane", lane), ("used", own), ("once", once))
     parts = pause_parts().union(name for name, needed in needs if needed)
     if own:
         parts |= all_parts()
     elif lane:
         parts = whole(parts | {"lanes"})
-    args = (when(delay, due), priority, lane, ttl_ms or "")
-    return PUT(base, *args, *chain.from_iterable(jobs), job=once, parts=parts)
+    return PUT(base, start, turn.priority, lane, ttl_ms or "", *chain.from_iterable(jobs), job=once, parts=parts)
 
 
 def ack_and_claim(
@@ -221,11 +229,6 @@ def _reap(
 def sweep(base: str) -> ScriptCall:
     """Return the step that makes jobs ready that are in no state."""
     return SWEEP(base, SAMPLE, MOST_RUNNING, LONGEST_LEASE)
-
-
-def when(delay: int, due: int) -> str | int:
-    """Return when a job is due, as scripts take it. Times are in ms."""
-    return due or (f"+{delay}" if delay else 0)
 
 
 def _flat(acks: Sequence[Ack], done_limit: int) -> list[Any]:

@@ -19,8 +19,8 @@ from redis_kit.queues import validation
 from redis_kit.queues.engine import calls
 from redis_kit.queues.engine import ids as identity
 from redis_kit.queues.engine import payload as serializers
-from redis_kit.queues.engine.calls import NewJob
-from redis_kit.queues.engine.feature import provided
+from redis_kit.queues.engine.calls import AT_ONCE, NewJob, Turn
+from redis_kit.queues.engine.feature import lane_of, provided
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.engine.unique import PERIOD, PutResult, UniqueKey, key_of_call
 from redis_kit.queues.keys import QueueKeys, names_key
@@ -77,23 +77,22 @@ def chunks(items: Iterable[Item], size: Callable[[Item], int]) -> Iterator[list[
         yield chunk
 
 
-def put(
-    queue: Primitive,
-    jobs: list[tuple[str, bytes]],
-    *,
-    delay: int = 0,
-    due: int = 0,
-    priority: int = 0,
-    own: bool = False,
-    lane: str = "",
-) -> Flow[list[str]]:
-    """Add jobs, due after a delay or at a time in ms; return their ids, or none where an ``own`` id was in use.
+def turn_of(queue: Primitive, delay: Delay, priority: int, group: str | None) -> Turn:
+    """Return when a job of a caller starts. Raises InvalidValue, and InvalidName for the name of the queue."""
+    check_name(queue.name)
+    whole_number("priority", priority, validation.PRIORITY)
+    lane = lane_of(queue.name, group)
+    return Turn(delay=validation.milliseconds(delay), priority=priority, lane=lane)
+
+
+def put(queue: Primitive, jobs: list[tuple[str, bytes]], turn: Turn = AT_ONCE, *, own: bool = False) -> Flow[list[str]]:
+    """Add jobs; return their ids, or none where an ``own`` id was in use.
 
     As with put_batch() and put_one(), numbers were checked by the caller: those of a task as it was defined.
     """
     base = queue.key("")
     try:
-        added = yield calls.put(base, jobs, delay=delay, due=due, priority=priority, own=own, lane=lane)
+        added = yield calls.put(base, jobs, turn, own=own)
     except RedisUnavailable as error:
         _explain(error)
         raise
@@ -102,59 +101,33 @@ def put(
     return [id for id, _ in jobs] if added else []
 
 
-def put_batch(
-    queue: Primitive, jobs: Sequence[tuple[str, bytes]], *, delay: int = 0, due: int = 0, priority: int = 0
-) -> Flow[list[PutResult]]:
+def put_batch(queue: Primitive, jobs: Sequence[tuple[str, bytes]], turn: Turn) -> Flow[list[PutResult]]:
     """Add new jobs without unique keys and lanes. One call, which is repeated if its reply is lost."""
-    once = identity.new_job()
-    step = calls.put(queue.key(""), jobs, delay=delay, due=due, priority=priority, once=once, ttl_ms=PERIOD)
+    step = calls.put(queue.key(""), jobs, turn, once=identity.new_job(), ttl_ms=PERIOD)
     yield from _explained(repeated(step))
     yield from registered(queue)
     return [PutResult(id, True) for id, _ in jobs]
 
 
-def put_payload(
-    queue: Primitive,
-    payload: Any,
-    id: str | None,
-    key: UniqueKey | None,
-    *,
-    delay: Delay,
-    priority: int,
-    lane: str,
-) -> Flow[PutResult]:
+def put_payload(queue: Primitive, payload: Any, id: str | None, key: UniqueKey | None, turn: Turn) -> Flow[PutResult]:
     """Add a job to the part of the queue that it belongs to; see put_one(). Raises InvalidValue."""
-    wait, parts = _milliseconds(queue, delay, priority), spread()
-    name = parts.place(queue.name, lane=lane, key=key, id=id or "")
-    home, own = parts.part(queue, name), id is not None
-    return put_one(home, job(payload, id, name), key, delay=wait, priority=priority, own=own, lane=lane)
+    parts = spread()
+    name = parts.place(queue.name, lane=turn.lane, key=key, id=id or "")
+    return put_one(parts.part(queue, name), job(payload, id, name), key, turn, own=id is not None)
 
 
-def put_many(
-    queue: Primitive, jobs: list[tuple[str, bytes]], *, delay: Delay, priority: int, lane: str
-) -> Flow[list[str]]:
-    """Add jobs to the parts of a queue; return their ids. Raises InvalidValue."""
-    wait = _milliseconds(queue, delay, priority)
-    return spread().put_many(queue, jobs, lane, partial(put, delay=wait, priority=priority, lane=lane))
-
-
-def _milliseconds(queue: Primitive, delay: Delay, priority: int) -> int:
-    """Return a delay in ms, if that, the priority and the name of the queue are allowed."""
-    check_name(queue.name)
-    whole_number("priority", priority, validation.PRIORITY)
-    return validation.milliseconds(delay)
+def put_many(queue: Primitive, jobs: list[tuple[str, bytes]], turn: Turn) -> Flow[list[str]]:
+    """Add jobs to the parts of a queue; return their ids."""
+    return spread().put_many(queue, jobs, turn.lane, partial(put, turn=turn))
 
 
 def put_one(
     queue: Primitive,
     job: tuple[str, bytes],
     key: UniqueKey | None = None,
+    turn: Turn = AT_ONCE,
     *,
-    delay: int = 0,
-    due: int = 0,
-    priority: int = 0,
     own: bool = False,
-    lane: str = "",
     again: bool = False,
 ) -> Flow[PutResult]:
     """Add a job, unless there is one of the same unique key; return which job there is now.
@@ -162,13 +135,13 @@ def put_one(
     With ``again`` the call is repeated if its reply is lost, as the key is of this job alone.
     """
     if key is None:
-        added = yield from put(queue, [job], delay=delay, due=due, priority=priority, own=own, lane=lane)
+        added = yield from put(queue, [job], turn, own=own)
         return PutResult(job[0], bool(added))
-    base, options = queue.key(""), {"delay": delay, "due": due, "priority": priority}
+    base = queue.key("")
     if is_of_call := key == key_of_call(job[0]):
-        step = calls.put(base, [job], **options, own=own, lane=lane, once=key.key, ttl_ms=PERIOD)
+        step = calls.put(base, [job], turn, own=own, once=key.key, ttl_ms=PERIOD)
     else:
-        step = provided("unique_keys").put(base, job, key, **options, own=own, lane=lane)
+        step = provided("unique_keys").put(base, job, key, turn, own=own)
     reply = yield from _explained(repeated(step) if again else single(step))
     yield from registered(queue)
     if is_of_call:

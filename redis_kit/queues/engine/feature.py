@@ -86,6 +86,9 @@ class ProcessPart:
     #: ran, the job, and whether it failed.
     note: Callable[..., object] | None = None
 
+    def __init__(self, process: Process) -> None:
+        """Begin in a process; see Feature.process_parts."""
+
     def flush(self) -> None:
         """Send what was gathered: Celery may end its process after any job."""
 
@@ -153,6 +156,8 @@ class Feature:
     begin: ClassVar[tuple[str, ...]] = ()
     task: ClassVar[tuple[str, ...]] = ()
     call: ClassVar[tuple[str, ...]] = ()
+    #: Dotted paths of the subclass of ProcessPart, by the kind of process that has it.
+    process_parts: ClassVar[Mapping[str, str]] = {}
     #: A module with a view of ``rk_queues``: NAME, add_argument() and show().
     queue_view: ClassVar[str] = ""
     #: Dotted paths of subclasses of MetricSource.
@@ -177,9 +182,6 @@ class Feature:
 
     def death_hook(self, source: Any, body: bytes) -> Callable[[str], object] | None:
         """Return what to call with the reason if a job dies, given its queue and its body or the beginning of that."""
-
-    def process_part(self, process: Process) -> ProcessPart | None:
-        """Return the part of the feature in a process that runs jobs."""
 
     def process_duties(self, process: Process) -> Iterable[Duty]:
         """Return the duties of a worker process: those that may wait for a database, which a supervisor can't."""
@@ -269,7 +271,8 @@ def message_fields() -> dict[int, str]:
 
 def process_parts(process: Process) -> dict[str, ProcessPart]:
     """Return the parts of features in a process, by the names of the features."""
-    return {feature.name: part for feature in features() if (part := feature.process_part(process))}
+    paths = {feature.name: feature.process_parts.get(process.kind) for feature in features()}
+    return {name: import_string(path)(process) for name, path in paths.items() if path}
 
 
 def queue_views() -> list[Any]:

@@ -112,7 +112,12 @@ class Cause(NamedTuple):
 
 def cause(job: JobInfo) -> Cause:
     """Return why a job died. The first bytes of its body are enough."""
-    return Cause(message.task_of(job.body), job.reason.partition(":")[0].strip()[:NAME])
+    return Cause(message.task_of(job.body), error_of(job.reason))
+
+
+def error_of(reason: str) -> str:
+    """Return the name of the error for which a job died, given the reason."""
+    return reason.partition(":")[0].strip()[:NAME]
 
 
 def read(record: bytes) -> Record:

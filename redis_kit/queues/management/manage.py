@@ -1,19 +1,21 @@
 """Reading and changing the jobs of a queue, as flows."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import chain
+from sys import maxsize
 from typing import Any, NamedTuple
 
-from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow, single
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.core.values.numbers import whole_number
-from redis_kit.core.values.sequences import batched, several
+from redis_kit.core.steps import Call
+from redis_kit.core.values.sequences import batched
 from redis_kit.queues import validation
-from redis_kit.queues.engine import job, message
+from redis_kit.queues.engine import done, job, message
 from redis_kit.queues.engine.calls import QueueScript
-from redis_kit.queues.engine.feature import all_parts, provided
+from redis_kit.queues.engine.done import DoneJob
+from redis_kit.queues.engine.feature import provided
 from redis_kit.queues.engine.job import JobInfo, State
 from redis_kit.queues.engine.spread import spread
 
@@ -22,78 +24,95 @@ LIST_JOBS, GET_JOB, DELETE, REQUEUE = (
 )
 CHUNK = 500  # jobs in one call
 HEAD = 512  # bytes of a record, which hold its numbers and the name of its task
-PAGE = 1000  # dead jobs in one call
+PAGE = 1000  # jobs in one call of a search
 LOOKED_THROUGH = 10_000  # running jobs in a search for the worker of one
 MOST_BYTES = 16 * 1024 * 1024  # read by one call
 UNCUT = 2**31
 STOPPING = 2  # the reply for a running job
 STATES = ("ready", "scheduled", "running", "dead")
 PURGED = ("ready", "scheduled", "dead")
-_ORDERS: Mapping[str, Callable[[JobInfo], Any]] = {  # of the jobs of several parts
+_ORDERS: Mapping[str, Callable[[Any], Any]] = {  # of the jobs of several parts
     "ready": lambda info: (-info.priority, info.due),
     "scheduled": lambda info: info.due,
     "running": lambda info: info.worker or "",
     "dead": lambda info: -(info.died or 0),
+    "done": lambda info: -info.ended,
 }
 
 
-class Wanted(NamedTuple):
-    """Which jobs are wanted: those of a task, those that died of an error, and those with a tag; None for any."""
+class JobFilter(NamedTuple):
+    """Which jobs are meant: those of a task, those that died of an error, and those with a tag; None for any."""
 
     task: str | None = None
     error: str | None = None
     tag: str | None = None
 
-    def matches(self, info: JobInfo) -> bool:
+    def matches(self, info: JobInfo | DoneJob) -> bool:
         """Return whether a job is one of them. The first bytes of its body are enough."""
-        cause = job.cause(info)
-        has_tag = self.tag is None or self.tag in message.tags_of(info.body)
-        return self.task in (None, cause.task) and self.error in (None, cause.error) and has_tag
+        if isinstance(info, DoneJob):
+            return self.fits(info.task, "", info.tags)
+        return self.fits(message.task_of(info.body), info.reason, message.tags_of(info.body))
+
+    def fits(self, task: str, reason: str, tags: Sequence[str]) -> bool:
+        """Return whether a job with this task, reason of its death and tags is one of them."""
+        has_error = self.error in (None, job.error_of(reason))
+        return self.task in (None, task) and has_error and (self.tag is None or self.tag in tags)
 
 
-ANY = Wanted()
+ANY = JobFilter()
 
 
-def peek(queue: Primitive, limit: int, state: State) -> Flow[list[JobInfo]]:
-    """Read jobs of one state."""
-    whole_number("limit", limit, validation.LIMIT)
-    validation.one_of("state", state, STATES)
-    replies = yield from spread().each(queue, lambda part: single(peek_step(part, limit, state)))
-    return merged(state, [page(state, reply) for reply in replies], limit)
+class Page(NamedTuple):
+    """Jobs of one part of a queue and their places: fewer than the limit if they are large.
+
+    ``rest`` is the place after which there may be more, b"" at the end.
+    """
+
+    jobs: list[Any]
+    places: list[bytes]
+    rest: bytes
 
 
-def merged(state: State, jobs: Sequence[list[JobInfo]], limit: int) -> list[JobInfo]:
+def merged(state: State, jobs: Sequence[list[Any]], limit: int) -> list[Any]:
     """Return the first jobs of several parts of a queue, each given in the order of peek()."""
     if len(jobs) == 1:
         return jobs[0]
-    return sorted((info for some in jobs for info in some), key=_ORDERS[state])[:limit]
+    return sorted(chain.from_iterable(jobs), key=_ORDERS[state])[:limit]
 
 
-def peek_step(
-    queue: Primitive, limit: int, state: State, *, offset: int = 0, cut: int = UNCUT, share: int = 1
-) -> ScriptCall:
-    """Return the step that reads jobs, cut to their first bytes; ``share`` steps are sent together."""
-    return LIST_JOBS(queue.key(""), state, offset, "", limit, cut, MOST_BYTES // share)
+def read(
+    queue: Primitive, state: State, limit: int, *, after: bytes = b"", cut: int = HEAD, share: int = 1
+) -> Flow[Page]:
+    """Read jobs of one part of a queue, done ones from the latest; of a body what cause() and tags_of() need.
+
+    ``share`` pages are read in one round trip.
+    """
+    if state == "done":
+        entries = yield Call("XREVRANGE", queue.key("done"), b"(" + after if after else b"+", "-", "COUNT", limit)
+        jobs = {id: info for id, fields in entries if (info := done.read(id, fields))}
+        return Page(list(jobs.values()), list(jobs), entries[-1][0] if len(entries) == limit else b"")
+    reply = yield LIST_JOBS(queue.key(""), state, after, limit, cut, MOST_BYTES // share)
+    return Page(job.stored(state, reply[5]), reply[4], reply[6])
 
 
-def page(state: State, reply: Sequence[Any]) -> list[JobInfo]:
-    """Return the jobs in the reply to peek_step()."""
-    return job.stored(state, reply[5])
+def find(
+    queue: Primitive, state: State, wanted: JobFilter, *, limit: int = maxsize, most: int = maxsize
+) -> Flow[list[Any]]:
+    """Read the first ``limit`` jobs that match among the first ``most`` of a part of a queue. See read()."""
+    matching: list[Any] = []
+    after, looked_at = b"", 0
+    while True:
+        page = yield from read(queue, state, limit if wanted == ANY else PAGE, after=after)
+        matching += filter(wanted.matches, page.jobs)
+        after, looked_at = page.rest, looked_at + len(page.jobs)
+        if not after or looked_at >= most or len(matching) >= limit:
+            return matching[:limit]
 
 
 def get(queue: Primitive, id: str) -> Flow[JobInfo | None]:
-    """Read one job."""
-    return (yield from spread().of_id(queue, id, partial(_get, id=id)))
-
-
-def _get(queue: Primitive, *, id: str) -> Flow[JobInfo | None]:
+    """Read one job of a part of a queue."""
     (reply,) = yield GET_JOB(queue.key(""), validation.identifier("id", id), LOOKED_THROUGH)
     return job_info(reply)
-
-
-def details_step(base: str, id: str, errors: int, longest: int) -> ScriptCall:
-    """Return the step that reads all about a job with its latest errors; texts are at most ``longest`` bytes long."""
-    return GET_JOB(base, id, LOOKED_THROUGH, errors, longest, job=id, parts=all_parts() | {"details"})
 
 
 def job_info(reply: list[bytes]) -> JobInfo | None:
@@ -104,15 +123,11 @@ def job_info(reply: list[bytes]) -> JobInfo | None:
     return job.stored(state, reply[1:])[0]
 
 
-def delete(queue: Primitive, id: str) -> Flow[bool]:
-    """Remove a job that no worker has."""
+def change(queue: Primitive, id: str, step: Callable[[str, str], ScriptCall]) -> Flow[int]:
+    """Carry out a step in the part of a queue that has a job, and return the answer. Raises InvalidValue."""
     validation.identifier("id", id)
-    return bool((yield from spread().of_id(queue, id, lambda part: single(delete_step(part.key(""), id)))))
-
-
-def delete_step(base: str, id: str, *, state: str = "") -> ScriptCall:
-    """Return the step that deletes a job that no worker has, or that is in a state."""
-    return DELETE(base, state, 0, id)
+    answer: int = yield from spread().of_id(queue, id, lambda part: single(step(part.key(""), id)))
+    return answer
 
 
 def cancel(queue: Primitive, id: str, ttl_ms: int | None = None) -> Flow[int]:
@@ -120,18 +135,12 @@ def cancel(queue: Primitive, id: str, ttl_ms: int | None = None) -> Flow[int]:
 
     Return 0 if it neither waited nor ran, and STOPPING if its worker has yet to stop it.
     """
-    validation.identifier("id", id)
-    step = provided("canceller")
-    answer: int = yield from spread().of_id(queue, id, lambda part: single(step(part.key(""), id, ttl_ms=ttl_ms)))
-    return answer
+    return change(queue, id, partial(provided("canceller"), ttl_ms=ttl_ms))
 
 
-def run_now(queue: Primitive, id: str) -> Flow[bool]:
-    """Make a scheduled job ready."""
-    validation.identifier("id", id)
-    return bool(
-        (yield from spread().of_id(queue, id, lambda part: single(requeue_step(part.key(""), id, state="scheduled"))))
-    )
+def delete_step(base: str, id: str, *, state: str = "") -> ScriptCall:
+    """Return the step that deletes a job that no worker has, or that is in a state."""
+    return DELETE(base, state, 0, id)
 
 
 def requeue_step(base: str, id: str, *, state: State) -> ScriptCall:
@@ -139,69 +148,25 @@ def requeue_step(base: str, id: str, *, state: State) -> ScriptCall:
     return REQUEUE(base, state, 0, id)
 
 
-def heads_step(queue: Primitive, limit: int, *, offset: int = 0, share: int = 1) -> ScriptCall:
-    """Return the step that reads dead jobs, the latest first, as far as cause() needs them."""
-    return peek_step(queue, limit, "dead", offset=offset, cut=HEAD, share=share)
-
-
-def requeue(
-    queue: Primitive,
-    ids: Iterable[str] | None = None,
-    *,
-    task: str | None = None,
-    error: str | None = None,
-    tag: str | None = None,
-    limit: int | None = None,
-) -> Flow[int]:
-    """Make dead jobs ready: some by their ids, those of a cause or with a tag, or the oldest."""
-    wanted = Wanted(task, error, tag)
-    if ids is not None:
-        if wanted != ANY or limit is not None:
-            raise InvalidValue("requeue() takes either ids, or task, error, tag and limit.")
-        chosen = [validation.identifier("id", id) for id in several(ids, "ids")]
-        return sum((yield from spread().each(queue, partial(_requeue, ids=chosen))))
-    if wanted == ANY:
-        most = whole_number("limit", validation.LIMIT[1] if limit is None else limit, validation.LIMIT)
-        return (
-            yield from spread().until(queue, most, lambda part, count: single(REQUEUE(part.key(""), "dead", count)))
-        )
-    return (yield from spread().until(queue, limit, partial(_requeue_matching, wanted=wanted)))
-
-
-def _requeue_matching(queue: Primitive, limit: int | None, *, wanted: Wanted) -> Flow[int]:
-    latest_first = yield from find(queue, "dead", wanted)
-    return (yield from _requeue(queue, ids=[dead.id for dead in reversed(latest_first)][:limit]))
-
-
-def _requeue(queue: Primitive, *, ids: Sequence[str]) -> Flow[int]:
+def requeue(queue: Primitive, *, ids: Sequence[str]) -> Flow[int]:
+    """Make dead jobs of a part of a queue ready."""
     moved = 0
     for some in batched(ids, CHUNK):
         moved += yield REQUEUE(queue.key(""), "dead", 0, *some)
     return moved
 
 
-def find(
-    queue: Primitive, state: State, wanted: Wanted, *, limit: int | None = None, most: int | None = None
-) -> Flow[list[JobInfo]]:
-    """Read the first ``limit`` jobs of a state that match, among the first ``most``: as far as cause() needs them."""
-    matching: dict[str, JobInfo] = {}  # a job that comes in between shifts the others, so that one may be seen twice
-    offset, size = 0, limit if limit and wanted == ANY else PAGE
-    while (limit is None or len(matching) < limit) and (most is None or offset < most):
-        reply = yield peek_step(queue, size, state, offset=offset, cut=HEAD)
-        jobs = page(state, reply)
-        matching |= {info.id: info for info in jobs if wanted.matches(info)}
-        offset += len(jobs)
-        if not jobs or offset >= getattr(job.QueueCounts(*reply[:4]), state):
-            break
-    return list(matching.values())[:limit]
+def requeue_oldest(queue: Primitive, limit: int | None, *, wanted: JobFilter) -> Flow[int]:
+    """Make the oldest dead jobs of a part of a queue ready, or the oldest of those that match."""
+    if wanted == ANY:
+        count: int = yield REQUEUE(queue.key(""), "dead", limit)
+        return count
+    latest_first = yield from find(queue, "dead", wanted)
+    return (yield from requeue(queue, ids=[dead.id for dead in reversed(latest_first)][:limit]))
 
 
 def counts(queue: Primitive) -> Flow[job.QueueCounts]:
-    """Count jobs by state."""
-    return job.summed((yield from spread().each(queue, _counts)))
-
-
-def _counts(queue: Primitive) -> Flow[job.QueueCounts]:
+    """Count the jobs of a part of a queue by state."""
     return job.QueueCounts(*(yield count_step(queue.key(""))))
 
 
@@ -210,14 +175,9 @@ def count_step(base: str) -> ScriptCall:
     return LIST_JOBS(base, "")
 
 
-def purge(queue: Primitive, state: State) -> Flow[int]:
-    """Delete as many jobs of a state as there are at the start, so that it comes to an end."""
-    validation.one_of("state", state, PURGED)
-    return sum((yield from spread().each(queue, partial(_purge, state=state))))
-
-
-def _purge(queue: Primitive, *, state: State) -> Flow[int]:
-    stored = yield from _counts(queue)
+def purge(queue: Primitive, *, state: State) -> Flow[int]:
+    """Delete as many jobs of a part of a queue as are in a state at the start, so that it comes to an end."""
+    stored = yield from counts(queue)
     most: int = getattr(stored, state)
     deleted = 0
     while deleted < most:

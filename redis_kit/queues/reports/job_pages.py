@@ -1,61 +1,54 @@
-"""The jobs of a queue in one state, page by page, and those among them of a task or an error."""
+"""The jobs of queues in one state: page by page, those of a task or an error, and dead ones by their cause.
+
+The cause is the task and the name of the error, which is the reason up to its first colon.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
-from redis_kit.core.errors import InvalidValue
-from redis_kit.core.flow import Flow
+from redis_kit.core.errors import InvalidValue, RedisFailure
+from redis_kit.core.flow import Flow, single
 from redis_kit.core.gather import gather
 from redis_kit.core.primitive import Primitive
-from redis_kit.core.steps import Batch, Call
+from redis_kit.core.steps import Call
 from redis_kit.queues import validation
-from redis_kit.queues.engine import done as done_jobs
 from redis_kit.queues.engine import job
 from redis_kit.queues.engine.done import DoneJob
-from redis_kit.queues.engine.job import JobInfo, QueueCounts, State
-from redis_kit.queues.engine.message import tags_of, task_of
+from redis_kit.queues.engine.job import Cause, JobInfo, QueueCounts, State
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.management import manage
-from redis_kit.queues.management.manage import ANY, Wanted
-from redis_kit.queues.queue import Queue
-from redis_kit.queues.reports import failures
-from redis_kit.queues.reports.failures import Group
+from redis_kit.queues.management.manage import ANY, JobFilter, Page
+from redis_kit.queues.queue import Queue, over
 
-DONE: State = "done"
-LOOKED_THROUGH = 1000  # jobs in one call, for those that match
-MOST_BYTES = 4 * 1024 * 1024  # of records that one call reads
-ROUNDS = 10  # calls of all_matching()
+LOOKED_THROUGH = 1000  # jobs in one call, for those that match, and dead jobs for their causes
 _POSITION = re.compile(rb"(\d{1,2}) ((?:parked|-?\d{1,20}(?:\.\d{1,17})?(?:e[+-]?\d{1,3})?) .+)", re.DOTALL)
 _POSITION_OF_DONE = re.compile(rb"(\d{1,2}) (\d{1,19}-\d{1,19})")
 LISTED_THROUGH = 10_000  # jobs of a state, for those of a task or with a tag
 
 
-class JobFilter(NamedTuple):
-    """Which jobs of a state: those with this text in the name of their task, this one in the reason of their death, and
-    this tag.
+class TextFilter(JobFilter):
+    """Jobs with these texts in the name of the task and in the reason of their death, and with this tag; "" for any.
 
-    The case of letters makes no difference; "" is in all.
+    The case of letters makes no difference.
     """
 
-    task: str = ""
-    error: str = ""
-    tag: str = ""
-
-    def matches(self, info: JobInfo | DoneJob) -> bool:
-        """Return whether a job is one of them. The first bytes of its body are enough."""
-        if isinstance(info, DoneJob):
-            return self._fits(info.task, "", info.tags)
-        return self._fits(task_of(info.body), info.reason, tags_of(info.body))
-
-    def _fits(self, task: str, reason: str, tags: Sequence[str]) -> bool:
-        in_texts = self.task.casefold() in task.casefold() and self.error.casefold() in reason.casefold()
-        return in_texts and (not self.tag or self.tag.casefold() in map(str.casefold, tags))
+    def fits(self, task: str, reason: str, tags: Sequence[str]) -> bool:
+        """See JobFilter."""
+        text, error, tag = ((text or "").casefold() for text in self)
+        in_texts = text in task.casefold() and error in reason.casefold()
+        return in_texts and (not tag or tag in map(str.casefold, tags))
 
 
-ALL = JobFilter()
+class Group(NamedTuple):
+    """The dead jobs of one cause that were read: their number, and the latest and the first of them."""
+
+    cause: Cause
+    jobs: int
+    latest: JobInfo
+    first: JobInfo
 
 
 class JobPage(NamedTuple):
@@ -74,76 +67,42 @@ class JobPage(NamedTuple):
 
 
 def job_page(
-    queue: Primitive, state: State, *, cursor: str = "", wanted: JobFilter = ALL, limit: int = 50
+    queue: Primitive, state: State, *, cursor: str = "", wanted: JobFilter = ANY, limit: int = 50
 ) -> Flow[JobPage]:
     """Return a page of jobs in the order of peek(), done ones from the latest; of a queue with shards shard by shard.
 
     Their bodies are cut to what task_of() needs. A page with a filter looks at 1000 jobs, so it may be empty and not
     the last one. One round trip, two if the settings name SHARDS. Raises InvalidValue for a wrong cursor.
     """
-    validation.one_of("state", state, (*manage.STATES, DONE))
+    validation.one_of("state", state, (*manage.STATES, "done"))
     first, after = _position(cursor, state)
     names = (yield from spread().existing([queue.name]))[queue.name]
     parts = [Queue(name, using=queue.using) for name in names]
     size, share = LOOKED_THROUGH if any(wanted) else limit, len(parts)
-    reading = [
-        _read_done(part, begin, size) if state == DONE else _read(part, state, begin, size, share)
-        for part, begin in zip(parts[first:], chain([after], repeat(b"")), strict=False)
-    ]
-    heads = [manage.heads_step(part, failures.MOST // share, share=share) for part in parts if state == "dead"]
     flows: list[Flow[Any]] = [
-        _all([manage.count_step(part.key("")) for part in parts]),
-        _all([Call("XLEN", part.key("done")) for part in parts]),
-        _all(heads),
-        *reading,
+        gather([manage.counts(part) for part in parts]),
+        gather([single(Call("XLEN", part.key("done"))) for part in parts]),
+        gather([_heads(part, share) for part in parts if state == "dead"]),
+        *(
+            manage.read(part, state, size, after=place, share=share)
+            for part, place in zip(parts[first:], chain([after], repeat(b"")), strict=False)
+        ),
     ]
-    counted, lengths, dead, *by_part = yield from gather(flows)
-    counts, done = job.summed([QueueCounts(*reply) for reply in counted]), sum(lengths)
-    groups = failures.groups(manage.merged("dead", [manage.page("dead", reply) for reply in dead], failures.MOST))
+    counted, lengths, dead, *pages = yield from gather(flows)
+    counts, done = job.summed(counted), sum(lengths)
+    causes = groups(manage.merged("dead", [page.jobs for page in dead], LOOKED_THROUGH))
     jobs: list[JobInfo | DoneJob] = []
     looked_at = 0
-    for number, (entries, rest) in enumerate(by_part, start=first):
-        for place, info in entries:
+    for number, page in enumerate(pages, start=first):
+        for place, info in zip(page.places, page.jobs, strict=True):
             looked_at += 1
             if wanted.matches(info):
                 jobs.append(info)
             if len(jobs) == limit:
-                return JobPage(counts, done, jobs, looked_at, _cursor(number, place), groups)
-        if rest:
-            return JobPage(counts, done, jobs, looked_at, _cursor(number, rest), groups)
-    return JobPage(counts, done, jobs, looked_at, "", groups)
-
-
-def _all(steps: Sequence[Any]) -> Flow[list[Any]]:
-    return (yield Batch(steps)) if steps else []
-
-
-def _read(queue: Primitive, state: State, after: bytes, limit: int, share: int) -> Flow[tuple[list[Any], bytes]]:
-    """Return jobs of a part with their places, and the place after which there may be more, b"" at the end."""
-    reply = yield manage.LIST_JOBS(queue.key(""), state, 0, after, limit, manage.HEAD, MOST_BYTES // share)
-    places, jobs = reply[4], manage.page(state, reply)
-    has_more = jobs and (len(places) == limit or len(jobs) < len(places))
-    return list(zip(places, jobs, strict=False)), places[len(jobs) - 1] if has_more else b""
-
-
-def _read_done(queue: Primitive, after: bytes, limit: int) -> Flow[tuple[list[Any], bytes]]:
-    """Return done jobs as _read() does, from the latest. The place of one is its id in the stream."""
-    entries = yield Call("XREVRANGE", queue.key("done"), b"(" + after if after else b"+", "-", "COUNT", limit)
-    jobs = [(id, info) for id, fields in entries if (info := done_jobs.read(id, fields))]
-    return jobs, entries[-1][0] if len(entries) == limit else b""
-
-
-def all_matching(queue: Primitive, state: State, wanted: JobFilter, limit: int) -> Flow[list[JobInfo]]:
-    """Return the first ``limit`` jobs that match, of 10,000 of each state. A round trip for each 1000."""
-    jobs: list[JobInfo] = []  # none of them is done
-    cursor = ""
-    for _ in range(ROUNDS):
-        page = yield from job_page(queue, state, cursor=cursor, wanted=wanted, limit=limit - len(jobs))
-        jobs += [info for info in page.jobs if isinstance(info, JobInfo)]
-        cursor = page.cursor
-        if not cursor or len(jobs) == limit:
-            break
-    return jobs
+                return JobPage(counts, done, jobs, looked_at, _cursor(number, place), causes)
+        if page.rest:
+            return JobPage(counts, done, jobs, looked_at, _cursor(number, page.rest), causes)
+    return JobPage(counts, done, jobs, looked_at, "", causes)
 
 
 def _cursor(shard: int, place: bytes) -> str:
@@ -151,7 +110,7 @@ def _cursor(shard: int, place: bytes) -> str:
 
 
 def _position(cursor: str, state: State) -> tuple[int, bytes]:
-    pattern = _POSITION_OF_DONE if state == DONE else _POSITION
+    pattern = _POSITION_OF_DONE if state == "done" else _POSITION
     try:
         match = pattern.fullmatch(bytes.fromhex(cursor)) if cursor else None
     except ValueError:
@@ -161,32 +120,54 @@ def _position(cursor: str, state: State) -> tuple[int, bytes]:
     return (int(match[1]), match[2]) if match else (0, b"")
 
 
-def first_jobs(queue: Primitive, state: State, limit: int, wanted: Wanted = ANY) -> Flow[list[JobInfo]]:
+def first_jobs(queue: Primitive, state: State, limit: int, wanted: JobFilter = ANY) -> Flow[list[Any]]:
     """Return the first ``limit`` jobs of a state in the order of peek(), or those among them that match.
 
-    Their bodies are cut to what task_of() and tags_of() need. One round trip; with a task or a tag one for each 1000
-    jobs of the state, at most 10.
+    Done ones come from the latest. Bodies are cut to what task_of() and tags_of() need. One round trip; with a filter
+    one for each 1000 jobs of the state, at most 10.
     """
-    by_shard = yield from spread().each(
+    by_part = yield from spread().each(
         queue, partial(manage.find, state=state, wanted=wanted, limit=limit, most=LISTED_THROUGH)
     )
-    return manage.merged(state, by_shard, limit)
+    return manage.merged(state, by_part, limit)
 
 
-def latest_done(queue: Primitive, limit: int, wanted: Wanted = ANY) -> Flow[list[DoneJob]]:
-    """Return the latest ``limit`` done jobs that the queue keeps, or those among them that match.
+def groups(jobs: Iterable[JobInfo]) -> list[Group]:
+    """Return the groups of jobs given from the latest to the oldest, the largest group first."""
+    by_cause: dict[Cause, Group] = {}
+    for dead in jobs:
+        cause = job.cause(dead)
+        group = by_cause.get(cause, Group(cause, 0, dead, dead))
+        by_cause[cause] = group._replace(jobs=group.jobs + 1, first=dead)
+    return sorted(by_cause.values(), key=lambda group: -group.jobs)
 
-    One round trip, two if the settings name SHARDS. With a task or a tag 10,000 are looked at.
+
+def dead_by_cause(queues: Sequence[str], errors: dict[str, RedisFailure] | None = None) -> list[tuple[str, Group]]:
+    """Return the groups of the latest dead jobs of queues, with their queues. One round trip.
+
+    The error of a queue that can't be read is stored in ``errors``; without it the error is raised.
     """
-    by_shard = yield from spread().each(queue, partial(_latest_done, limit=limit, wanted=wanted))
-    return sorted((info for some in by_shard for info in some), key=lambda info: -info.ended)[:limit]
+    return over("default").run_flow(_dead_by_cause(queues, errors)) if queues else []
 
 
-def _latest_done(queue: Primitive, *, limit: int, wanted: Wanted) -> Flow[list[DoneJob]]:
-    count = limit if wanted == ANY else LISTED_THROUGH
-    entries, _ = yield from _read_done(queue, b"", count)
-    return [
-        info
-        for _, info in entries
-        if wanted.task in (None, info.task) and (wanted.tag is None or wanted.tag in info.tags)
-    ][:limit]
+def _dead_by_cause(names: Sequence[str], errors: dict[str, RedisFailure] | None) -> Flow[list[tuple[str, Group]]]:
+    existing = yield from spread().existing(names)
+    places = [(name, shard) for name in names for shard in existing[name]]
+    reading = [_heads(Queue(shard), len(places)) for _, shard in places]
+    pages = yield from gather(reading, return_exceptions=True)
+    by_queue: dict[str, list[list[JobInfo]]] = {}
+    for (name, _), page in zip(places, pages, strict=True):
+        if not isinstance(page, Exception):
+            by_queue.setdefault(name, []).append(page.jobs)
+        elif errors is not None and isinstance(page, RedisFailure):
+            errors[name] = page
+        else:
+            raise page
+    by_cause = {name: groups(manage.merged("dead", several, LOOKED_THROUGH)) for name, several in by_queue.items()}
+    rows = [(name, group) for name, found in by_cause.items() for group in found]
+    return sorted(rows, key=lambda row: -row[1].jobs)
+
+
+def _heads(queue: Primitive, share: int) -> Flow[Page]:
+    """Read the latest dead jobs of one part of queues that are ``share`` parts together."""
+    return manage.read(queue, "dead", max(1, LOOKED_THROUGH // share), share=share)

@@ -5,21 +5,21 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from redis_kit.core.flow import Flow
-from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import validation
 from redis_kit.queues.engine import history, ids, job, payload
-from redis_kit.queues.engine.feature import features
+from redis_kit.queues.engine.feature import all_parts, features
 from redis_kit.queues.engine.history import History
 from redis_kit.queues.engine.job import JobInfo, Record
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.errors import CorruptMessage
 from redis_kit.queues.management import manage
-from redis_kit.queues.queue import Queue
+from redis_kit.queues.queue import Queue, over
 from redis_kit.queues.tasks import progress as stored_progress
 from redis_kit.queues.tasks.progress import Progress
 
+DETAILS = "details"  # the part of a script
 MOST_ERRORS = 10
 MOST_BYTES = 300_000  # of one text
 
@@ -78,23 +78,34 @@ def look_up(queues: Sequence[str], id: str, *, using: str = "default") -> tuple[
 
     Raises InvalidName and InvalidValue.
     """
-    place: tuple[str, JobDetails | None] = Queue(queues[0], using=using).run_flow(_look_up(queues, id, using))
-    return place
+    return over(using).run_flow(_look_up(queues, validation.identifier("id", id), using))
 
 
-def steps(queue: Primitive, id: str) -> dict[str, ScriptCall | Call]:
-    """Return the steps that read all about a job, those of features by their names. Raises InvalidValue."""
-    wanted = validation.identifier("id", id)
-    base = queue.key("")
-    of_features = {feature.name: feature.job_step(base, wanted) for feature in features()}
+def _look_up(queues: Sequence[str], id: str, using: str) -> Flow[tuple[str, JobDetails | None]]:
+    existing = yield from spread().existing(queues)
+    places = [(queue, shard) for queue in queues for shard in (*existing[queue], ids.part_of(queue, id) or queue)]
+    names = list(dict.fromkeys(places))
+    lookups = [_steps(Queue(shard, using=using).key(""), id) for _, shard in names]
+    replies = iter((yield Batch([step for lookup in lookups for step in lookup.values()])))
+    for (queue, _), lookup in zip(names, lookups, strict=True):
+        named = dict(zip(lookup, replies, strict=False))
+        if details := _details(named.pop(DETAILS), queue, named):
+            return queue, details
+    return queues[0], None
+
+
+def _steps(base: str, id: str) -> dict[str, ScriptCall | Call]:
+    """Return the steps that read all about a job, those of features by their names."""
+    args = (id, manage.LOOKED_THROUGH, MOST_ERRORS, MOST_BYTES)
+    of_features = {feature.name: feature.job_step(base, id) for feature in features()}
     return {
-        "details": manage.details_step(base, wanted, MOST_ERRORS, MOST_BYTES),
+        DETAILS: manage.GET_JOB(base, *args, job=id, parts=all_parts() | {DETAILS}),
         **{name: step for name, step in of_features.items() if step},
     }
 
 
-def details(reply: list[Any], extras: Mapping[str, Any]) -> JobDetails | None:
-    """Return the details in the replies to steps(); None without a job and a result."""
+def _details(reply: list[Any], queue: str, extras: Mapping[str, Any]) -> JobDetails | None:
+    """Return the details in the replies to the steps for a queue; None without a job and a result."""
     stored = manage.job_info(reply[0])
     record, status, at, value, progress, cancelled, snoozed, owned, cancelling, crashed, *stored_errors = reply[1:]
     if stored is None and not status:
@@ -106,7 +117,7 @@ def details(reply: list[Any], extras: Mapping[str, Any]) -> JobDetails | None:
     result = StoredResult(_text(status), _moment(at), value, reported, cause, errors, _snoozes(snoozed))
     until, _, key = _text(owned).partition(" ")
     call_history = history.read(parts.history) if parts else None
-    alone, beside = _crashes(crashed, stored) if stored and stored.crashes else (0, [])
+    alone, beside = _crashes(crashed, queue, stored) if stored and stored.crashes else (0, [])
     return JobDetails(stored, parts, call_history, result, key, until, bool(cancelling), alone, beside, extras)
 
 
@@ -119,9 +130,10 @@ def _error(attempt: int, error: bytes) -> AttemptError | None:
         return AttemptError(attempt, "?", _text(error))
 
 
-def _crashes(crashed: bytes, stored: JobInfo) -> tuple[int, list[tuple[str, str]]]:
+def _crashes(crashed: bytes, queue: str, stored: JobInfo) -> tuple[int, list[tuple[str, str]]]:
     alone, *lines = _text(crashed).split("\n")
-    beside = [(queue, id) for queue, _, id in (line.rpartition("/") for line in lines) if id != stored.id]
+    # Scripts don't know the name of their queue, and write none for it.
+    beside = [(name or queue, id) for name, _, id in (line.rpartition("/") for line in lines) if id != stored.id]
     return int(alone) if alone.isdigit() and len(alone) < 16 else 0, beside
 
 
@@ -140,20 +152,3 @@ def _moment(milliseconds: bytes) -> datetime | None:
 
 def _text(text: bytes) -> str:
     return text.decode("utf-8", "backslashreplace")
-
-
-def _named(queue: str, id: str) -> list[str]:
-    return [shard] if (shard := ids.part_of(queue, id)) else []
-
-
-def _look_up(queues: Sequence[str], id: str, using: str) -> Flow[tuple[str, JobDetails | None]]:
-    existing = yield from spread().existing(queues)
-    names = [(queue, shard) for queue in queues for shard in dict.fromkeys([*existing[queue], *_named(queue, id)])]
-    lookups = [steps(Queue(shard, using=using), id) for _, shard in names]
-    replies = iter((yield Batch([step for lookup in lookups for step in lookup.values()])))
-    for (queue, _), lookup in zip(names, lookups, strict=True):
-        named = dict(zip(lookup, replies, strict=False))
-        stored = details(named.pop("details"), named)
-        if stored:  # scripts don't know the name of their queue
-            return queue, stored._replace(beside=[(name or queue, id) for name, id in stored.beside])
-    return queues[0], None

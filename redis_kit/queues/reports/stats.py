@@ -1,7 +1,7 @@
 """Many queues in one round trip, on a Redis Cluster in one for each node: sizes, waits, history, hand-overs."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain
 from operator import mul
 from typing import Any, NamedTuple
 
@@ -117,7 +117,7 @@ def queue_counts(
 
     One round trip, and one more if the settings name SHARDS of a queue. See queue_stats() for ``errors``.
     """
-    replies = yield from _of_readable(listed(queues), using, manage.count_step, errors)
+    replies = yield from _of_readable(several(queues, "queues"), using, manage.count_step, errors)
     return {name: summed([QueueCounts(*reply) for reply in parts]) for name, parts in replies.items()}
 
 
@@ -132,12 +132,7 @@ def queue_stats(
     A queue with a key of a wrong type raises KeyConflict. With a dict for ``errors``, the error is stored there by the
     queue's name, and the other queues are returned.
     """
-    return read_reports(listed(queues), minutes, using, errors)
-
-
-def listed(queues: Iterable[str]) -> list[str]:
-    """Return the names of queues. Raises InvalidValue for a single name, whose letters would be taken for names."""
-    return list(several(queues, "queues"))
+    return read_reports(several(queues, "queues"), minutes, using, errors)
 
 
 def bases(queues: Iterable[str], using: str) -> list[str]:
@@ -152,26 +147,15 @@ def read_names() -> Flow[list[str]]:
     return [*dict.fromkeys([*conf.section(QueueSettings).NAMES, *map(whole, filter(_is_name, used))])]
 
 
-def read_chosen(queues: Iterable[str] | None) -> Flow[list[str]]:
-    """Return the names of these queues, or read those of all. No round trip or one."""
-    return (yield from read_names()) if queues is None else listed(queues)
-
-
-def of_each(
-    queues: Sequence[str], using: str, step: Callable[[str], ScriptCall], *, lenient: bool
-) -> Flow[list[list[Any]]]:
-    """Return for each queue the replies of its shards."""
+def of_all(
+    queues: Iterable[str], using: str, step: Callable[[str], ScriptCall | Call], *, lenient: bool = True
+) -> Flow[list[tuple[str, Any]]]:
+    """Return the reply of each shard with the name of its queue; if ``lenient``, an error may be in its place."""
     names = yield from spread().existing(queues)
-    parts = [names[queue] for queue in queues]
-    steps = [step(base) for base in bases(chain.from_iterable(parts), using)]
-    replies = iter((yield Batch(steps, lenient=lenient)) if steps else ())
-    return [list(islice(replies, len(several))) for several in parts]
-
-
-def of_all(queues: Sequence[str], using: str, step: Callable[[str], ScriptCall]) -> Flow[list[tuple[str, Any]]]:
-    """Return the reply or the error of each shard, with the name of its queue."""
-    replies = yield from of_each(queues, using, step, lenient=True)
-    return [(queue, reply) for queue, several in zip(queues, replies, strict=True) for reply in several]
+    places = [(queue, part) for queue, parts in names.items() for part in parts]
+    steps = [step(base) for base in bases([part for _, part in places], using)]
+    replies = (yield Batch(steps, lenient=lenient)) if steps else []
+    return [(queue, reply) for (queue, _), reply in zip(places, replies, strict=True)]
 
 
 def _is_name(name: str) -> bool:
@@ -183,7 +167,7 @@ def _is_name(name: str) -> bool:
 
 
 def read_reports(
-    queues: list[str], minutes: int, using: str, errors: Errors | None = None
+    queues: Iterable[str], minutes: int, using: str, errors: Errors | None = None
 ) -> Flow[dict[str, QueueStats]]:
     """See queue_stats()."""
     whole_number("minutes", minutes, MINUTES)
@@ -192,18 +176,18 @@ def read_reports(
 
 
 def _of_readable(
-    queues: Sequence[str], using: str, step: Callable[[str], ScriptCall], errors: Errors | None
+    queues: Iterable[str], using: str, step: Callable[[str], ScriptCall | Call], errors: Errors | None
 ) -> Flow[dict[str, list[Any]]]:
     """Return the replies by queue; ``errors`` takes the first error of a queue, which is left out then."""
-    replies = yield from of_each(queues, using, step, lenient=errors is not None)
-    readable: dict[str, list[Any]] = {}
-    for name, parts in zip(queues, replies, strict=True):
-        error = next((reply for reply in parts if isinstance(reply, RedisFailure)), None)
-        if errors is not None and error:
-            errors[name] = error
-        else:
-            readable[name] = parts
-    return readable
+    failed: Errors = {}
+    replies: dict[str, list[Any]] = {}
+    for name, reply in (yield from of_all(queues, using, step, lenient=errors is not None)):
+        if isinstance(reply, RedisFailure):
+            failed.setdefault(name, reply)
+        replies.setdefault(name, []).append(reply)
+    if errors is not None:
+        errors |= failed
+    return {name: parts for name, parts in replies.items() if name not in failed}
 
 
 def read_report(replies: Sequence[list[Any]], minutes: int) -> QueueStats:

@@ -10,12 +10,12 @@ from redis_kit.core.errors import KeyConflict, RedisFailure
 from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import Batch
-from redis_kit.core.values.sequences import batched
+from redis_kit.core.values.sequences import batched, several
 from redis_kit.queues import validation
 from redis_kit.queues.engine.calls import QueueScript, lease
 from redis_kit.queues.engine.message import task_of
 from redis_kit.queues.queue import over
-from redis_kit.queues.reports.stats import Errors, bases, of_all, read_chosen
+from redis_kit.queues.reports.stats import Errors, bases, of_all, read_names
 
 logger = logging.getLogger("redis_kit")
 _log_limit = LogRateLimit()
@@ -152,7 +152,7 @@ def read_workers(
     queues: Iterable[str] | None, using: str, errors: Errors | None = None, *, most_bytes: int = MOST_BYTES
 ) -> Flow[tuple[list[WorkerInfo], list[LostWorker]]]:
     """Read what list_workers() and lost_workers() return. With no bytes, the tasks and ages of jobs are not read."""
-    names = yield from read_chosen(queues)
+    names = (yield from read_names()) if queues is None else several(queues, "queues")
     alive: dict[str, WorkerInfo] = {}
     lost: dict[str, LostWorker] = {}
     for name, reply in (yield from of_all(names, using, lambda base: LIST_WORKERS(base, MOST_WORKERS, most_bytes))):

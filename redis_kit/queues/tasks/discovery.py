@@ -45,30 +45,31 @@ def is_of_app(module: str) -> bool:
 
 
 def problems() -> Iterator[Problem]:
-    """Yield the modules of ``IMPORTS`` that do not exist. Imports none of them."""
-    for name in conf.valid_options(QueueSettings).IMPORTS:
-        is_path = all(part.isidentifier() for part in name.split("."))  # else the settings report it
-        if is_path and name not in sys.modules and _spec(name) is None:
-            yield _missing(name)
+    """Yield the modules of ``IMPORTS`` that do not exist, and each ``SINK``, and ``CELERY_APP``.
 
-
-def problems_of_paths() -> Iterator[Problem]:
-    """Yield each ``SINK``, and ``CELERY_APP``, that does not exist. Imports the modules of sinks only."""
-    app, sinks = conf.valid_options(QueueSettings).CELERY_APP, paths_of_sinks()
-    for option, path in {"REDIS_KIT['QUEUES']['CELERY_APP']": app, **sinks}.items():
+    Imports the modules of sinks only.
+    """
+    options, sinks = conf.valid_options(QueueSettings), paths_of_sinks()
+    yield from map(_missing, filter(_is_missing, options.IMPORTS))
+    for option, path in {"REDIS_KIT['QUEUES']['CELERY_APP']": options.CELERY_APP, **sinks}.items():
         module, _, name = path.rpartition(".") if isinstance(path, str) else ("", "", "")
-        is_path = all(part.isidentifier() for part in module.split("."))  # else the settings report it
         example = "Write it as in an import, such as 'shop.sinks.Printer'."
-        if is_path and module not in sys.modules and _spec(module) is None:
+        if _is_missing(module):
             hint = did_you_mean(module, _beside(module), example)
             yield Problem("E017", f"{option} is {path!r}, but no module is named {module!r}.", hint)
             continue
-        if is_path and option in sinks:
+        if option in sinks:
             with suppress(Exception):  # it may need a package that only workers have
                 import_module(module)
         if module in sys.modules and not hasattr(sys.modules[module], name):
             hint = did_you_mean(name, vars(sys.modules[module]), example)
             yield Problem("E017", f"{option} is {path!r}, but the module {module!r} has no {name!r}.", hint)
+
+
+def _is_missing(path: str) -> bool:
+    """Return whether a dotted path names no module. The settings report what is not such a path."""
+    is_path = all(part.isidentifier() for part in path.split("."))
+    return is_path and path not in sys.modules and _spec(path) is None
 
 
 def paths_of_sinks() -> dict[str, Any]:

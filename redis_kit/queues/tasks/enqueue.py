@@ -25,6 +25,7 @@ from redis_kit.core.values.sequences import batched
 from redis_kit.queues import signals, validation
 from redis_kit.queues.engine import enqueue as flows
 from redis_kit.queues.engine import ids, message
+from redis_kit.queues.engine.calls import Turn
 from redis_kit.queues.engine.feature import has, provided
 from redis_kit.queues.engine.message import Extra
 from redis_kit.queues.engine.spread import spread
@@ -33,8 +34,8 @@ from redis_kit.queues.errors import InvalidArguments
 from redis_kit.queues.framework import heard, normalize_json, task_enqueued
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.tasks import expiry, middleware, registry
-from redis_kit.queues.tasks.options import OPTIONS_OF_A_CALL, outbox_of
+from redis_kit.queues.tasks import middleware, registry
+from redis_kit.queues.tasks.options import OPTIONS_OF_A_CALL, expires_ms, outbox_of
 from redis_kit.queues.tasks.result import EnqueuedJob
 from redis_kit.queues.tasks.task import Task, arguments
 
@@ -181,17 +182,17 @@ class Enqueuer:
         task = self.task
         due = 0 if task.run_after is None else validation.moment(task.run_after)
         delay = 0 if task.run_in is None else validation.milliseconds(task.run_in)
-        options: dict[str, Any] = {"delay": delay, "due": due, "priority": task.priority}
+        turn = Turn(due, delay, task.priority)
         added: list[Any] = []  # list[Any]() takes ten times as long
         existing: list[Any] = []
         if many:
             # Iterators: with lists of what lives for a moment, the garbage collector would take half of the time.
             for chunk in batched(zip(map(attrgetter("id"), new), calls, strict=True), MANY):
-                added += yield from _put_many(chunk, options, own=own)
+                added += yield from _put_many(chunk, turn, own=own)
         else:
             (id, _, _), (call,) = new[0], calls
-            put = flows.put_one(_queue(ids.queue_of(id)), (id, call.body), call.key, **options, lane=call.lane)
-            added.append((yield from put))
+            turn = turn._replace(lane=call.lane) if call.lane else turn
+            added.append((yield from flows.put_one(_queue(ids.queue_of(id)), (id, call.body), call.key, turn)))
         for each, answer in zip(new, added, strict=True):
             if isinstance(answer, PutResult):
                 object.__setattr__(each.result, "created", answer.created)
@@ -225,7 +226,7 @@ class Enqueuer:
         """Return new calls with their results. All are checked."""
         conf.warn_unless_installed()
         task = self.task
-        dump = message.dumper(task.module_path, expires=expiry.milliseconds(task.expires), tags=tuple(task.tags))
+        dump = message.dumper(task.module_path, expires=expires_ms(task.expires), tags=tuple(task.tags))
         counts, context = registry.counts(task.func), int(task.takes_context)
         every_args, every_kwargs, every_call = list[Any](), list[Any](), list[PackedCall]()
         for place, each in enumerate(calls):
@@ -272,7 +273,7 @@ def _without_collector() -> Iterator[None]:
 
 def body_of(task: Task[..., Any], args: Any, kwargs: Any, extra: Extra | None = None) -> bytes:
     """Return the message of a call, with the context of its span. Raises NotSerializable and PayloadTooLarge."""
-    expires = 0 if task.expires is None else expiry.milliseconds(task.expires)
+    expires = 0 if task.expires is None else expires_ms(task.expires)
     trace = headers = None
     if conf.section(KitSettings).TRACING:
         trace = spans.tracer().sent(task.module_path, task.queue_name)
@@ -334,21 +335,21 @@ def raise_first(added: Iterable[PutResult | Exception]) -> None:
             raise answer
 
 
-def _put_many(calls: Sequence[tuple[str, PackedCall]], options: dict[str, Any], *, own: bool) -> Flow[list[Any]]:
+def _put_many(calls: Sequence[tuple[str, PackedCall]], turn: Turn, *, own: bool) -> Flow[list[Any]]:
     """Add jobs in one round trip: those without a unique key and a lane by one call for each queue or shard."""
     plain = dict[str, list[int]]()
     steps, places = list[Flow[Any]](), list[list[int]]()
     for place, (id, call) in enumerate(calls):
         name = ids.queue_of(id)
         if call.key or call.lane:
-            key, more = call.key or key_of_call(id), {**options, "own": own, "lane": call.lane}
-            steps.append(flows.put_one(_queue(name), (id, call.body), key, **more, again=not call.key))
+            key, in_lane = call.key or key_of_call(id), turn._replace(lane=call.lane)
+            steps.append(flows.put_one(_queue(name), (id, call.body), key, in_lane, own=own, again=not call.key))
             places.append([place])
         else:
             plain.setdefault(name, []).append(place)
     for name, chosen in plain.items():
         jobs = [(calls[place][0], calls[place][1].body) for place in chosen]
-        steps.append(flows.put_batch(_queue(name), jobs, **options))
+        steps.append(flows.put_batch(_queue(name), jobs, turn))
         places.append(chosen)
     added: list[Any] = [None] * len(calls)
     for chosen, put in zip(places, (yield from gather(steps, return_exceptions=True)), strict=True):

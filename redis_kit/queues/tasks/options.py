@@ -1,4 +1,7 @@
-"""The options of a task: checked when it is defined, and copied."""
+"""The options of a task: checked when it is defined, and copied.
+
+Apart from tasks, which need a framework of tasks: queues without one have limits and unique keys, too.
+"""
 
 import inspect
 from collections.abc import Container, Iterable, Mapping
@@ -19,7 +22,7 @@ from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.feature import option_class, provided
 from redis_kit.queues.errors import InvalidTask
 from redis_kit.queues.settings import QueueSettings, check_name
-from redis_kit.queues.tasks import expiry, retry
+from redis_kit.queues.tasks import retry
 
 TAGS, LONGEST_TAG = 5, 40  # of a job, and bytes of each: the pages of jobs read the beginning of each message
 TIMEOUT = (0.001, 604_800.0)  # seconds
@@ -59,6 +62,11 @@ def hint_of_names(given: Any, names: list[str]) -> str:
         if name not in names:
             return did_you_mean(name, names)
     return f"Write {chosen!r}."
+
+
+def expires_ms(expires: Any) -> int:
+    """Return for how many ms a call may wait, given the option of its task; 0 for ever. Raises InvalidValue."""
+    return 0 if expires is None else validation.milliseconds(expires, "expires", positive=True)
 
 
 def outbox_of(task: Any) -> str:
@@ -143,7 +151,7 @@ def check_options(task: Any) -> None:
     if isinstance(task.outbox, str) and settings.configured and task.outbox not in settings.DATABASES:
         hint = did_you_mean(task.outbox, settings.DATABASES, f"It has {', '.join(map(repr, settings.DATABASES))}.")
         raise InvalidValue(f"outbox is {shortened(task.outbox)}, but DATABASES has no alias of that name. {hint}")
-    expiry.milliseconds(task.expires)
+    expires_ms(task.expires)
     if task.limits != () or not task.group is task.concurrency is task.rate is None:
         provided("lanes").check(task)
     check_tags(task.tags)

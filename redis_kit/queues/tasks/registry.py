@@ -76,8 +76,12 @@ def all_tasks() -> list[Any]:
 
 
 def queue_names() -> list[str]:
-    """Return the queues of the registered tasks, and those with a sink, sorted."""
-    return sorted({*sinks, *(task.queue_name for task in _tasks.values())})
+    """Return the queues of the registered tasks, those with a sink, and those that ``TASKS`` names, sorted."""
+    names = {*sinks, *(task.queue_name for task in _tasks.values())}
+    if framework.FOUND:
+        kind = import_string(framework.BACKEND)
+        names.update(*(backend.queues for backend in framework.task_backends.all() if isinstance(backend, kind)))
+    return sorted(names)
 
 
 def _defined(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""How long a failed job waits for its next attempt, and whether there is one."""
+"""Whether a job has another attempt: how long a failed one waits for it, and which one has waited for too long."""
 
 import inspect
 import logging
@@ -9,10 +9,11 @@ from typing import Any
 
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.text import shortened
+from redis_kit.core.text import number, shortened
 from redis_kit.queues import validation
 from redis_kit.queues.engine.job import Job
-from redis_kit.queues.errors import GiveUp, Retry
+from redis_kit.queues.engine.message import Message
+from redis_kit.queues.errors import Expired, GiveUp, Retry
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.validation import Delay
 
@@ -58,6 +59,17 @@ def check(backoff: Any) -> None:
         raise InvalidValue(f"backoff must be {ALLOWED}, not {shortened(backoff)}.")
     for delay in delays:
         validation.milliseconds(delay, "backoff")
+
+
+def expired(job: Job, call: Message) -> Expired | None:
+    """Return the error of a job that was claimed too late after it was due; None if it was claimed in time.
+
+    The server's clock decides. A job that was running when its worker died had begun in time, so it runs again.
+    """
+    late = job.claimed - job.due
+    if not call.expires or job.crashes or late * 1000 <= call.expires:
+        return None
+    return Expired(f"it was to begin within {number(call.expires / 1000)} s, and its turn came after {late:.1f} s")
 
 
 def _chosen(chosen: Backoff, attempt: int, error: BaseException, result: Any) -> float | None:

@@ -325,36 +325,13 @@ def task(
 
     ``options`` are those that features of the queues bring, such as ``at_most_once``.
     """
-    of_calls = inspect.signature(Task.using).parameters
-    of_its_features = of_features(options, inspect.signature(task).parameters, of_calls)
+    named = {name: value for name, value in locals().items() if name not in ("func", "options")}
+    more = of_features(options, named, inspect.signature(Task.using).parameters)
 
     def made(function: Callable[..., Any]) -> Task[..., Any]:
         check_function(function)
-        defined: Task[..., Any] = Task(
-            func=function,
-            run_after=None,  # Django 6.0 has no default for it
-            queue_name=queue_name,
-            max_attempts=max_attempts,
-            timeout=timeout,
-            priority=priority,
-            enqueue_on_commit=enqueue_on_commit,
-            store_result=store_result,
-            takes_context=takes_context,
-            backend=backend,
-            unique=unique,
-            unique_by=unique_by,
-            replace=replace,
-            expires=expires,
-            backoff=backoff,
-            concurrency=concurrency,
-            rate=rate,
-            limits=limits,  # type: ignore[arg-type]
-            on_cancel=on_cancel,
-            outbox=outbox,
-            tags=tags,  # type: ignore[arg-type]
-            options=of_its_features,
-            plain_json=False,
-        )
+        # Django 6.0 has no default for run_after.
+        defined: Task[..., Any] = Task(func=function, run_after=None, **named, options=more, plain_json=False)
         registry.register(defined)
         return defined
 

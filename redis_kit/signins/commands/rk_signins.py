@@ -14,10 +14,10 @@ from redis_kit.core.text import clean, counted, did_you_mean
 from redis_kit.core.values.csv_rows import CSVWriter
 from redis_kit.core.values.sequences import batched
 from redis_kit.signins import mixin
-from redis_kit.signins.cohorts.activity import Activity
+from redis_kit.signins.activity import Activity
 from redis_kit.signins.database import record
 from redis_kit.signins.database.models import SignInDay
-from redis_kit.signins.database.rebuild import BATCH, Rebuild
+from redis_kit.signins.database.record import BATCH, Rebuild
 from redis_kit.signins.days import today
 
 PROGRESS = 1000  # users

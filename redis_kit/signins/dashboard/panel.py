@@ -33,13 +33,22 @@ from redis_kit.core.panels import (
     Tile,
 )
 from redis_kit.signins import mixin
-from redis_kit.signins.cohorts import counts, standings
-from redis_kit.signins.cohorts.activity import MONTH, WEEK, Activity
-from redis_kit.signins.cohorts.counts import ActiveDay, Cohort
-from redis_kit.signins.cohorts.standings import Standing
-from redis_kit.signins.database.rebuild import Rebuild
+from redis_kit.signins.activity import (
+    MONTH,
+    WEEK,
+    ActiveDay,
+    Activity,
+    Cohort,
+    Standing,
+    by_day,
+    by_windows,
+    cohorts,
+    count_at_risk,
+    leaders,
+)
+from redis_kit.signins.database.record import Rebuild
 from redis_kit.signins.days import today
-from redis_kit.signins.users.base import SignInUser, overview
+from redis_kit.signins.users import SignInUser, overview
 
 LINES, LEADERS = 28, 10  # days, users
 DAYS = 63  # before which no week, month or cohort of the page begins
@@ -114,8 +123,8 @@ class SignInsPanel(Panel):
             return {}
         activity, last = Activity(models[0]), today()
         flows: list[Flow[Any]] = [
-            counts.by_day(activity.encoded, [last - timedelta(back) for back in reversed(range(LINES))]),
-            standings.count_at_risk(activity.encoded, last, 3),
+            by_day(activity.encoded, [last - timedelta(back) for back in reversed(range(LINES))]),
+            count_at_risk(activity.encoded, last, 3),
         ]
         return {activity.using: gather(flows)}
 
@@ -141,11 +150,11 @@ class SignInsPanel(Panel):
     def _model(self, model: Any) -> Iterator[Content]:
         activity, last = Activity(model), today()
         flows: list[Flow[Any]] = [
-            counts.by_day(activity.encoded, year_to(last)),
-            standings.leaders(model, last, LEADERS),
-            standings.count_at_risk(activity.encoded, last, 3),
+            by_day(activity.encoded, year_to(last)),
+            leaders(model, last, LEADERS),
+            count_at_risk(activity.encoded, last, 3),
         ]
-        daily, leaders, at_risk = activity.run_flow(gather(flows))
+        daily, standings, at_risk = activity.run_flow(gather(flows))
         joined = _joined_days(activity, daily[-DAYS:])
         yield Figure(_("Signed in today"), daily[-1].users)
         yield Figure(_("Signed in yesterday"), daily[-2].users)
@@ -156,16 +165,16 @@ class SignInsPanel(Panel):
         yield active_users(_("Active users (* so far)"), lines)
         yield year_of_days(_("Sign-ins by day"), last, dict(daily))
         yield cohort_table(_("Users who come back, by the week of their first sign-in (* so far)"), joined.cohorts)
-        yield self._leaders(model, leaders)
+        yield self._leaders(model, standings)
         offered = [(_("Active users of 53 weeks"), ACTIVE), (_("Users who come back"), COHORTS)]
         yield Downloads(self.slug, offered, {"model": model._meta.label})
 
-    def _leaders(self, model: Any, leaders: list[Standing]) -> Table:
-        rows: list[tuple[Any, int]] = [(str(id), streak) for id, streak in leaders]
+    def _leaders(self, model: Any, standings: list[Standing]) -> Table:
+        rows: list[tuple[Any, int]] = [(str(id), streak) for id, streak in standings]
         if self._may_view(model):
-            names, label = _names(model, [id for id, _streak in leaders]), model._meta.label
-            links = (Link(str(id), self.slug, {"model": label, "user": str(id)}) for id, _streak in leaders)
-            rows = [(Lines((link, names.get(id))), streak) for link, (id, streak) in zip(links, leaders, strict=True)]
+            names, label = _names(model, [id for id, _streak in standings]), model._meta.label
+            links = (Link(str(id), self.slug, {"model": label, "user": str(id)}) for id, _streak in standings)
+            rows = [(Lines((link, names.get(id))), streak) for link, (id, streak) in zip(links, standings, strict=True)]
         return Table(_("Longest streaks"), (_("Primary key"), _("Days in a row")), rows, empty=_("No streak goes on."))
 
     def _may_view(self, model: Any) -> bool:
@@ -204,11 +213,11 @@ def _joined_days(activity: Activity, daily: list[ActiveDay]) -> _Joined:
     joined = _joined.get(key)
     if joined is None or not joined.is_current(daily):
         flows: list[Flow[Any]] = [
-            counts.by_windows(activity.encoded, [day.day for day in daily[-LINES:]], [WEEK, MONTH]),
-            counts.cohorts(activity.encoded, last_weeks(last)),
+            by_windows(activity.encoded, [day.day for day in daily[-LINES:]], [WEEK, MONTH]),
+            weekly_cohorts(activity, last),
         ]
-        (weekly, monthly), cohorts = activity.run_flow(gather(flows))
-        joined = _joined[key] = _Joined(daily, monotonic() + STALE_AFTER, weekly, monthly, cohorts)
+        (weekly, monthly), rows = activity.run_flow(gather(flows))
+        joined = _joined[key] = _Joined(daily, monotonic() + STALE_AFTER, weekly, monthly, rows)
     return joined
 
 
@@ -235,15 +244,15 @@ def active_users(title: str, lines: Sequence[tuple[str, Sequence[ActiveDay]]]) -
     return LineChart(title, labels, [(name, [day.users for day in days]) for name, days in lines])
 
 
-def cohort_table(title: str, cohorts: Sequence[Cohort]) -> Table:
+def cohort_table(title: str, rows: Sequence[Cohort]) -> Table:
     """Return a row for each cohort, the newest first, with the share of its users in each week after its own.
 
     The newest cohort and the last week of each cohort have an asterisk if that week goes on.
     """
-    most = max((len(cohort.retained) for cohort in cohorts), default=0)
+    most = max((len(cohort.retained) for cohort in rows), default=0)
     columns = [_("Week of"), _("New users"), *(_("Week %(number)d") % {"number": at} for at in range(1, most))]
-    rows = [_cohort_row(cohort, most) for cohort in reversed(cohorts) if cohort.size]
-    return Table(title, columns, rows, empty=_("No user signed in for the first time in these weeks."))
+    lines = [_cohort_row(cohort, most) for cohort in reversed(rows) if cohort.size]
+    return Table(title, columns, lines, empty=_("No user signed in for the first time in these weeks."))
 
 
 def _cohort_row(cohort: Cohort, most: int) -> list[Any]:
@@ -255,15 +264,15 @@ def _cohort_row(cohort: Cohort, most: int) -> list[Any]:
     return [texts[0], cohort.size, *cells, *[""] * (most - 1 - len(cells))]
 
 
-def last_weeks(last: date) -> counts.Grid:
-    """Return the question for weekly cohorts up to a day."""
+def weekly_cohorts(activity: Activity, last: date) -> Flow[list[Cohort]]:
+    """Return the cohorts of the weeks up to a day."""
     monday = last - timedelta(last.weekday())
-    return counts.Grid.of(monday - timedelta(WEEK * (COHORT_WEEKS - 1)), last, last, WEEK, rolling=False)
+    return cohorts(activity.encoded, monday - timedelta(WEEK * (COHORT_WEEKS - 1)), last, last, period=WEEK)
 
 
 def _active(activity: Activity) -> Iterator[Sequence[Any]]:
     last = today()
-    windows = activity.run_flow(counts.by_windows(activity.encoded, year_to(last), [1, WEEK, MONTH]))
+    windows = activity.run_flow(by_windows(activity.encoded, year_to(last), [1, WEEK, MONTH]))
     yield "day", "users", "in_7_days", "in_30_days", "partial"
     for same_day in zip(*windows, strict=True):
         day = same_day[0].day
@@ -271,9 +280,9 @@ def _active(activity: Activity) -> Iterator[Sequence[Any]]:
 
 
 def _cohorts(activity: Activity) -> Iterator[Sequence[Any]]:
-    cohorts = activity.run_flow(counts.cohorts(activity.encoded, last_weeks(today())))
+    rows = activity.run_flow(weekly_cohorts(activity, today()))
     yield "week_of", "new_users", *(f"week_{number}" for number in range(1, COHORT_WEEKS)), "last_is_partial"
-    for day, size, (_size, *retained), partial in cohorts:
+    for day, size, (_size, *retained), partial in rows:
         yield day, size, *retained, *[""] * (COHORT_WEEKS - 1 - len(retained)), int(partial)
 
 

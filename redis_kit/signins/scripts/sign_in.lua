@@ -15,7 +15,7 @@
 -- returns  the state after the sign-in; if there was one on the day, as it is, so that its token tells whether this call
 --          made it. Nothing if fill_in is needed; then nothing was written
 --
--- A place is a small number, so that large ids do not make a bitmap grow. The state is State in users/base.py.
+-- A place is a small number, so that large ids do not make a bitmap grow. The state is State in users.py.
 
 local FIELDS, TOKEN, ZONE = "<I4I4I4I4I4i4I4I4", 8, 41
 local user, active, streaks, year, members, first = unpack(KEYS)

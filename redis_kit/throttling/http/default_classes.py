@@ -13,7 +13,7 @@ from django.urls import get_resolver
 from django.utils.module_loading import import_string
 
 from redis_kit.core.client.addresses import aliases
-from redis_kit.core.client.connection_checks import alias_missing
+from redis_kit.core.client.connection_options import alias_missing
 from redis_kit.core.conf import Problem
 from redis_kit.core.errors import ConfigurationError, InvalidValue
 from redis_kit.core.text import shortened

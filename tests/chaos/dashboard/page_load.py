@@ -19,12 +19,9 @@ from redis_kit.core import conf, connections
 from redis_kit.core.client.single import Client
 from redis_kit.core.settings import KitSettings
 from redis_kit.dashboard.collect import panels
-from redis_kit.locks import Lock
-from redis_kit.locks.inspection import history
-from redis_kit.locks.inspection.index import all_buckets
+from redis_kit.locks import Lock, inspection
 from redis_kit.pageviews import PageViews, periods
-from redis_kit.pageviews.batch import ViewBatch
-from redis_kit.pageviews.tally import Event, identified
+from redis_kit.pageviews.batch import Event, ViewBatch, identified
 from redis_kit.queues import Queue, chain
 from redis_kit.queues.engine import calls
 from redis_kit.throttling import Throttle
@@ -112,11 +109,11 @@ def _fill_queues(share: float) -> None:
 def _fill_waits(share: float) -> None:
     """Store waits in this share of all minutes of 72 hours, and of all hours of 90 days, in each bucket."""
     now = int(time.time())
-    for part, seconds, size in (("minutes", 60, history.MINUTES), ("hours", 3600, history.HOURS)):
-        ring = bytearray(size * history.ENTRY.size)
+    for part, seconds, size in (("minutes", 60, inspection.MINUTES), ("hours", 3600, inspection.HOURS)):
+        ring = bytearray(size * inspection.ENTRY.size)
         for number in range(now // seconds - int(size * share) + 1, now // seconds + 1):
-            history.ENTRY.pack_into(ring, number % size * history.ENTRY.size, number, 1234, 567890, 12345, 12, 0)
-        for bucket in all_buckets("default"):
+            inspection.ENTRY.pack_into(ring, number % size * inspection.ENTRY.size, number, 1234, 567890, 12345, 12, 0)
+        for bucket in inspection.all_buckets("default"):
             connections.client().call("SET", bucket.key(part), bytes(ring))
 
 

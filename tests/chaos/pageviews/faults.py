@@ -11,9 +11,9 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 from redis_kit.pageviews import PageViews, dropped, flush
+from redis_kit.pageviews.batch import Event
 from redis_kit.pageviews.buffer import buffer
 from redis_kit.pageviews.periods import now
-from redis_kit.pageviews.tally import Event
 from tests.chaos.engine import program
 from tests.chaos.engine.program import Outcome
 from tests.chaos.engine.stage import stage

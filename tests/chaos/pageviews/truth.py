@@ -13,9 +13,8 @@ from pathlib import Path
 
 from demo import access_log
 from redis_kit.pageviews import PageViews
-from redis_kit.pageviews.batch import ViewBatch
+from redis_kit.pageviews.batch import Event, ViewBatch, identified
 from redis_kit.pageviews.rules import is_bot
-from redis_kit.pageviews.tally import Event, identified
 from tests.chaos.engine import program
 from tests.chaos.engine.program import Outcome, option
 from tests.chaos.engine.stage import stage

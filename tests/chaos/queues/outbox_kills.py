@@ -16,7 +16,7 @@ from pathlib import Path
 from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
 
 from redis_kit.queues import Queue
-from redis_kit.queues.features.outbox.store import waiting
+from redis_kit.queues.features.outbox.transport import waiting
 from tests.app.models import Place
 from tests.chaos.engine import program
 from tests.chaos.engine.crew import Crew

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import Phase
 
-from redis_kit.signins.users import base
+from redis_kit.signins import users
 from tests.chaos.signins import histories
 
 
@@ -14,7 +14,7 @@ def test_answers_are_those_of_sets_of_days(kit):
 
 
 def test_loop_finds_a_streak_that_ends_a_day_too_early(kit, monkeypatch):
-    summarized = base.summarized
+    summarized = users.summarized
     monkeypatch.setattr(
         "redis_kit.signins.mixin.summarized",
         lambda stored, today: summarized(stored, today + histories.DAY),

@@ -9,7 +9,6 @@ import threading
 import pytest
 
 from redis_kit.core import connections
-from redis_kit.core.client import event_loops
 from tests.core.support.event_loops import KINDS
 from tests.fixtures.fork_server import start_python
 from tests.fixtures.servers import wait_for
@@ -56,7 +55,7 @@ def test_next_loop_closes_what_one_left_that_was_closed_too_early(kit):
     assert clients(kit) == before + 1
     asyncio.run(ping())
     wait_for(lambda: clients(kit) == before)
-    assert loop not in event_loops._loops
+    assert loop not in connections._loops
     del loop
     gc.collect()
 

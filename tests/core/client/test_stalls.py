@@ -10,8 +10,8 @@ import time
 import pytest
 
 from redis_kit.core import connections
-from redis_kit.core.client.deadlines import Deadline
 from redis_kit.core.client.pools import AT_ONCE
+from redis_kit.core.client.wire import Deadline
 from redis_kit.core.errors import RedisUnavailable
 from tests.core.client.test_pools import at_once, breaker
 

@@ -4,6 +4,7 @@ import logging
 import threading
 
 import pytest
+from django.db.models import Field
 
 from redis_kit.bloom import ModelFilter
 from redis_kit.core.errors import (
@@ -15,7 +16,6 @@ from redis_kit.core.errors import (
     RedisUnavailable,
 )
 from redis_kit.core.indexes import model_index
-from redis_kit.core.indexes.field_index import FieldIndex
 from redis_kit.core.indexes.model_index import find_index, indexes
 from tests.app.models import Account, Place
 from tests.fixtures.process import wait_for
@@ -90,7 +90,7 @@ def test_row_is_saved_if_the_thread_that_reports_can_not_start(monkeypatch):
     monkeypatch.setattr(model_index, "_indexes", [])
     reports = []
 
-    class Failing(FieldIndex):
+    class Failing(ModelFilter):
         def add_many(self, more):
             raise RedisUnavailable("no answer")
 
@@ -109,8 +109,10 @@ def test_row_is_saved_if_the_thread_that_reports_can_not_start(monkeypatch):
     wait_for(lambda: reports == [index] and not index.misses_change())
 
 
-class Reported(FieldIndex):
-    """An index whose reports fail as often as the test says."""
+class Reported(ModelFilter):
+    """A filter whose reports fail as often as the test says."""
+
+    types = (Field,)
 
     def __init__(self, model, field, failures):
         super().__init__(model, field)

@@ -79,15 +79,15 @@ def run(count):
 
 def plant():
     """Keep the clients of every loop, as a mapping with weak keys does whose values refer to them."""
-    from redis_kit.core.client import event_loops
+    from redis_kit.core import connections
 
-    kept, held = [], event_loops.LoopClients.__init__
+    kept, held = [], connections._LoopClients.__init__
 
     def keep(self):
         held(self)
         kept.append((self, asyncio.get_running_loop()))
 
-    event_loops.LoopClients.__init__ = keep
+    connections._LoopClients.__init__ = keep
 
 
 def main(url, count, *planted):

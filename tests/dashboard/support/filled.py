@@ -14,11 +14,10 @@ from redis_kit.locks import Lock, Semaphore
 from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
 from redis_kit.mailbox import Chat, Inbox
 from redis_kit.pageviews import PageViews, periods
-from redis_kit.pageviews.batch import ViewBatch
-from redis_kit.pageviews.tally import Event, identified
+from redis_kit.pageviews.batch import Event, ViewBatch, identified
 from redis_kit.queues import Queue, chain, limits
 from redis_kit.queues.engine import calls
-from redis_kit.queues.features.workflows.keys import list_key
+from redis_kit.queues.features.workflows.store import list_key
 from redis_kit.search import SearchIndex, Text
 from redis_kit.testing.jobs import drain
 from redis_kit.throttling import Throttle

@@ -11,11 +11,8 @@ from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.core.panels import RANGES, Figure, Lines, Meter, Pages, Ranges, Table, Viewer
 from redis_kit.locks import FairLock, Lock, LockLost, Semaphore
 from redis_kit.locks.dashboard import panel
-from redis_kit.locks.dashboard.actions import Target
-from redis_kit.locks.dashboard.panel import LocksPanel
-from redis_kit.locks.inspection import LockWaits
-from redis_kit.locks.inspection.api import Summary
-from redis_kit.locks.inspection.index import bucket_of
+from redis_kit.locks.dashboard.panel import LocksPanel, Target
+from redis_kit.locks.inspection import LockWaits, bucket_of
 from redis_kit.locks.keys import HeldName
 from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
 from tests.fixtures.servers import wait_for
@@ -363,14 +360,15 @@ def test_tile_counts_all_locks_and_warns_of_one_that_blocks_others(kit, waiting)
     found = summary()
     assert [figure.value for figure in tile(found).figures[:2]] == [2, 1]
     assert not tile(found).alerts
-    blocking = [lock._replace(waiters=2, held_for=61.0) for lock in found.awaited]
-    brief = [lock._replace(waiters=2, held_for=59.0) for lock in found.awaited]
-    (alert,) = tile(found._replace(awaited=blocking + brief)).alerts
+    (held, callers, awaited), *rest = found
+    blocking = [lock._replace(waiters=2, held_for=61.0) for lock in awaited]
+    brief = [lock._replace(waiters=2, held_for=59.0) for lock in awaited]
+    (alert,) = tile([(held, callers, blocking + brief), *rest]).alerts
     assert (str(alert.text), alert.asked) == ("report is held for", {"name": "report"})
     assert alert.hint.startswith("2 callers wait for it.")
     many = [lock._replace(name=str(at), waiters=1, held_for=61.0 + at) for at in range(9) for lock in blocking[:1]]
     names = ["8 is held for", "7 is held for", "6 is held for", "6 others"]
-    assert [str(alert.text) for alert in tile(found._replace(awaited=many)).alerts] == names
+    assert [str(alert.text) for alert in tile([(held, callers, many), *rest]).alerts] == names
     for lease in leases:
         lease.release()
     thread.join(10)
@@ -407,7 +405,7 @@ def test_page_reads_the_chosen_range_in_the_round_trip_of_the_others(kit, trips)
 
 def test_tile_has_the_waits_of_an_hour_and_warns_of_lost_leases():
     def tile(recent):
-        return LocksPanel().tile({"default": Summary(0, 0, [], [], recent)})
+        return LocksPanel().tile({"default": [(0, 0, []), [], recent]})
 
     assert not tile(past(60)).alerts
     assert str(tile(past(60)).trend.value) == "0 waits in an hour"

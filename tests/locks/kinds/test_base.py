@@ -8,8 +8,7 @@ from redis.exceptions import NoScriptError
 
 from redis_kit.core.errors import PermissionDenied, PoolExhausted, RedisUnavailable
 from redis_kit.locks import Lock, LockLost, NotHeld, Semaphore
-from redis_kit.locks.acquiring.local_queue import Turn
-from redis_kit.locks.acquiring.wait import Wait
+from redis_kit.locks.acquiring.wait import Turn, Wait
 from redis_kit.locks.kinds.lock import ACQUIRE, EXTEND, RELEASE
 from redis_kit.locks.leases.lease import mark_ended
 
@@ -126,7 +125,7 @@ def test_woken_waiter_that_was_refused_asks_again_to_count_as_a_waiter():
 def test_lease_that_was_granted_some_time_ago_is_renewed_before_it_is_used(monkeypatch):
     steps, first = started(Lock("a", timeout=1))
     steps.send(TAKEN)
-    monkeypatch.setattr("redis_kit.locks.acquiring.attempt.MAX_AGE", -1.0)
+    monkeypatch.setattr("redis_kit.locks.acquiring.wait.MAX_AGE", -1.0)
     renewal = steps.send(7)
     assert renewal.script is EXTEND
     assert token_of(renewal) == token_of(first)
@@ -142,7 +141,7 @@ def test_lease_granted_before_the_last_request_is_extended_before_its_use():
 def test_lease_that_was_granted_too_long_ago_is_asked_for_again(monkeypatch):
     steps, first = started(Lock("a", timeout=1))
     steps.send(TAKEN)
-    monkeypatch.setattr("redis_kit.locks.acquiring.attempt.MAX_AGE", -1.0)
+    monkeypatch.setattr("redis_kit.locks.acquiring.wait.MAX_AGE", -1.0)
     steps.send(7)
     again = steps.send(0).call
     assert again.script is ACQUIRE

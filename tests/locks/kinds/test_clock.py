@@ -7,7 +7,7 @@ import pytest
 
 from redis_kit.core import connections
 from redis_kit.locks import Lock, LockLost
-from redis_kit.locks.acquiring.attempt import Attempt
+from redis_kit.locks.acquiring.wait import Attempt
 from redis_kit.locks.inspection import force_release
 from tests.chaos.locks.support.kinds import KINDS, make_lock
 from tests.fixtures.servers import wait_for

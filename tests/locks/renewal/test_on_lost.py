@@ -181,8 +181,7 @@ def test_release_around_the_deadline_is_told_once_at_most(kit):
 def test_on_lost_is_not_called_again_where_its_thread_was_disturbed(kit):
     calls = []
     lease = Lock("a", timeout=10, on_lost=calls.append).acquire()
-    call = renewer._OnLostCall(lease.watch)
-    call.run_once()
-    call.run_once()
+    lease.watch.call_on_lost()
+    lease.watch.call_on_lost()
     assert calls == [lease]
     lease.release()

@@ -14,7 +14,7 @@ from django.db import transaction
 from redis_kit.core import connections
 from redis_kit.core.errors import KeyConflict, RedisUnavailable
 from redis_kit.locks import FairLock, Lock, LockLost, MultiLock, NotHeld, ReadWriteLock, Semaphore, locked
-from redis_kit.locks.acquiring.attempt import Attempt
+from redis_kit.locks.acquiring.wait import Attempt
 from redis_kit.locks.renewal import pending_releases, scheduler
 from tests.fixtures.servers import wait_for
 from tests.locks.support.leases import passed

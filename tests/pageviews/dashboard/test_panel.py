@@ -5,10 +5,8 @@ import pytest
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.panels import Figure, HeatMap, LineChart, Viewer
 from redis_kit.pageviews import PageViews, batch, periods, snapshot
-from redis_kit.pageviews.batch import ViewBatch
-from redis_kit.pageviews.dashboard.panel import PageViewsPanel
-from redis_kit.pageviews.dashboard.report import DAYS
-from redis_kit.pageviews.tally import Event, identified
+from redis_kit.pageviews.batch import Event, ViewBatch, identified
+from redis_kit.pageviews.dashboard.panel import DAYS, PageViewsPanel
 
 pytestmark = pytest.mark.django_db
 PAGES = ("post", "front")

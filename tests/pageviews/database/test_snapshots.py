@@ -6,11 +6,10 @@ import pytest
 
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.pageviews import PageViews, ahistory, asnapshot, history, periods, snapshot
-from redis_kit.pageviews.batch import ViewBatch
+from redis_kit.pageviews.batch import Event, ViewBatch
 from redis_kit.pageviews.database import snapshots
 from redis_kit.pageviews.database.models import PageViewSnapshot
 from redis_kit.pageviews.database.snapshots import SnapshotResult, closed_periods
-from redis_kit.pageviews.tally import Event
 
 pytestmark = pytest.mark.django_db
 TODAY = datetime.now(UTC).date()

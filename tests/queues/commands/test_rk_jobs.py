@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from redis_kit.queues import Queue
-from redis_kit.queues.management.manage import Wanted
+from redis_kit.queues.management.manage import JobFilter
 from redis_kit.queues.reports import job_pages
 from redis_kit.queues.reports.job_pages import first_jobs
 from tests.queues.support.putting import die, put
@@ -105,7 +105,7 @@ def test_jobs_of_a_task_are_looked_for_in_a_bounded_number(mail, shell, trips, m
     put(mail, "last", "shop.tasks.send")
     mail.peek()  # or the server might not know the script yet
     trips.clear()
-    assert [info.id for info in mail.run_flow(first_jobs(mail, "ready", 5, Wanted("shop.tasks.send")))] == ["first"]
+    assert [info.id for info in mail.run_flow(first_jobs(mail, "ready", 5, JobFilter("shop.tasks.send")))] == ["first"]
     assert len(trips) == 2
     output = shell("rk_jobs", "mail", "--task", "shop.tasks.send")[1]
     assert output.splitlines()[-1] == "Looked at the first 4 of 6 ready jobs of mail."

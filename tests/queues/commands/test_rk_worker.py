@@ -6,8 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from redis_kit.queues import Queue
-from redis_kit.queues.commands.queue_names import parse
-from redis_kit.queues.commands.rk_worker import Command
+from redis_kit.queues.commands.rk_worker import Command, parse
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor import supervisor

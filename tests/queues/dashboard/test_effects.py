@@ -6,7 +6,7 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.queues import Queue
 from redis_kit.queues.dashboard import actions
 from redis_kit.queues.dashboard.actions import GroupTarget, JobTarget, SupervisorTarget
-from redis_kit.queues.dashboard.panel import QueuesPanel
+from redis_kit.queues.dashboard.queues_page import QueuesPanel
 from redis_kit.queues.dashboard.workers_page import WorkersPanel
 from redis_kit.queues.engine import calls
 

@@ -8,6 +8,7 @@ from django.contrib.admin.models import LogEntry
 from redis_kit.core import component
 from redis_kit.queues import Queue
 from redis_kit.queues.dashboard import actions, job_list_page
+from redis_kit.queues.management import manage
 from tests.dashboard.support.attacks import FEW, harmless_links
 from tests.dashboard.support.html import page, rows, said
 from tests.fixtures.dashboard import ADMIN, layout_problems
@@ -176,6 +177,16 @@ def test_pages_go_on_where_the_one_before_ended(state, kit, boss, monkeypatch):
         found = page(boss.get(further[0])) if further else found
     assert sorted(seen) == [f"j{number}" for number in range(5)]
     assert (further, where) == ([], "Jobs looked at: 1. This is the end.")
+
+
+def test_page_that_large_jobs_fill_is_not_the_last_one(kit, boss, monkeypatch):
+    monkeypatch.setattr(manage, "MOST_BYTES", 1000)
+    Queue("mail").put_many(["x" * 400] * 7)
+    found, seen = look(boss, queue="mail"), 3
+    while further := links(found, "Next"):
+        found = page(boss.get(further[0]))
+        seen += len(ids(found))
+    assert seen == 7
 
 
 def test_jobs_that_leave_between_two_pages_hide_no_others(kit, boss, monkeypatch):

@@ -9,8 +9,9 @@ from django.utils import translation
 from redis_kit.core import component, connections
 from redis_kit.queues import Queue, task
 from redis_kit.queues.engine import calls, claim, payload
+from redis_kit.queues.engine.calls import claim_of
 from redis_kit.queues.engine.done import Ack
-from redis_kit.queues.features.results import store as results
+from redis_kit.queues.features.results.progress import STORE_PROGRESS
 from tests.dashboard.support.attacks import SAMPLE, harmless_links, without_titles
 from tests.dashboard.support.html import page, row_buttons, rows, said, whole_page
 from tests.fixtures.dashboard import ADMIN, layout_problems
@@ -206,7 +207,7 @@ def test_progress_is_shown(mail, boss):
     result = enqueued()
     job = attempt(mail)
     told = payload.dumps([3, 10, "half, token=hunter2"], "x")
-    results.store_progress(mail.key(""), job, progress=told, ttl_ms=EVER).run(connections.client())
+    STORE_PROGRESS(mail.key(""), *claim_of(job), told, EVER, job=job.id).run(connections.client())
     progress = cells(look(boss, result.id), "Result")["Progress"]
     assert progress.startswith("3 of 10 half, token=*** 20")
 
@@ -307,7 +308,7 @@ def test_jobs_and_their_errors_can_put_nothing_into_the_page(mail, signed_in, ki
     result = send.enqueue(attack, note=attack * 3)
     job = attempt(mail)
     told = payload.dumps([3, 10, attack[:500]], "x")
-    results.store_progress(mail.key(""), job, progress=told, ttl_ms=EVER).run(connections.client())
+    STORE_PROGRESS(mail.key(""), *claim_of(job), told, EVER, job=job.id).run(connections.client())
     kept = payload.encoded([attack, attack * 9], "x")
     mail.run_flow(claim.fail(mail, job, 0, attack, 1, (kept, EVER)))
     mail.requeue([result.id])

@@ -13,7 +13,7 @@ from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.dashboard import actions, queues_page
 from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.job import PauseInfo
-from redis_kit.queues.features.outbox import store as outbox
+from redis_kit.queues.features.outbox import transport as outbox
 from redis_kit.queues.keys import names_key
 from redis_kit.queues.models import OutboxMessage
 from redis_kit.queues.reports.stats import queue_stats
@@ -352,7 +352,7 @@ def test_missing_group_is_an_error(mail, boss):
 
 
 def test_groups_are_of_a_thousand_jobs_at_most(mail, boss, monkeypatch):
-    monkeypatch.setattr("redis_kit.queues.reports.failures.MOST", 5)
+    monkeypatch.setattr("redis_kit.queues.reports.job_pages.LOOKED_THROUGH", 5)
     found = page(boss.get(PAGE))
     assert "Dead jobs by task and error, the latest 5" in [one.words for one in found.find("h2")]
 

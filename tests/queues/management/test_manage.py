@@ -82,6 +82,7 @@ def test_large_jobs_are_seen_in_parts(queue, monkeypatch):
     monkeypatch.setattr(manage, "MOST_BYTES", 1000)
     queue.put_many(["x" * 400] * 9)
     assert len(queue.peek()) == 3
+    assert len(queue.run_flow(manage.find(queue, "ready", manage.ANY, limit=8))) == 8
 
 
 @pytest.mark.parametrize("state", manage.STATES)
@@ -204,7 +205,7 @@ def test_purge_goes_in_batches(queue, twin, kit, commands):
 def test_purge_ends_though_jobs_keep_coming(queue, monkeypatch):
     monkeypatch.setattr(manage, "CHUNK", 10)
     queue.put_many(range(30))
-    steps = manage.purge(queue, "ready")
+    steps = manage.purge(queue, state="ready")
     step = next(steps)
     for _ in range(3):
         reply = step.run(connections.client())

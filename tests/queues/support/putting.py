@@ -2,6 +2,7 @@
 
 from redis_kit.queues import Queue
 from redis_kit.queues.engine import enqueue, message
+from redis_kit.queues.engine.calls import Turn
 
 
 def put(
@@ -17,7 +18,7 @@ def put(
 ) -> None:
     """Put a job that calls a task of this name."""
     job = id, message.dumps(task, args, kwargs or {}, tags=tags)
-    queue.run_flow(enqueue.put(queue, [job], priority=priority, delay=delay))
+    queue.run_flow(enqueue.put(queue, [job], Turn(priority=priority, delay=delay)))
 
 
 def die(queue: Queue, *reasons: str, task: str = "shop.tasks.send", size: int = 0, tags: tuple[str, ...] = ()) -> None:

@@ -22,7 +22,7 @@ TOGETHER = {
     "celery/test_traces.py": ("workflows", "traces", "handover"),
     "schedules/test_celery_beat.py": ("celery",),
     "handover/test_page.py": ("celery",),
-    "handover/test_store.py": ("cancel", "unique", "limits"),
+    "handover/test_limits.py": ("cancel", "unique", "limits"),
     "limits/test_lanes.py": ("unique",),
     "limits/test_lanes_model.py": ("unique", "cancel"),
     "workflows/test_options.py": ("unique", "limits"),

@@ -89,17 +89,17 @@ def test_module_that_does_not_exist_fails_the_check_and_the_discovery(kit, stall
 def test_misspelt_module_of_an_app_or_a_sink_is_found_without_an_import(kit, stall, options, option, module):
     stall({"stall/celery.py": "raise RuntimeError"})
     kit.options(QUEUES=options)
-    (problem,) = discovery.problems_of_paths()
+    (problem,) = discovery.problems()
     assert problem.message == f"{option} is 'stall.celry.app', but no module is named {module!r}."
     assert "'stall.celery'" in problem.hint
     assert problem.message in [error.msg for error in Queues().checks()]
     kit.options(QUEUES={"CELERY_APP": "stall.celery.app", "QUEUE_OPTIONS": {"mail": {"SINK": "celery"}}})
-    assert list(discovery.problems_of_paths()) == []
+    assert list(discovery.problems()) == []
 
 
 def test_misspelt_name_in_a_module_that_is_imported_is_found(kit):
     kit.options(QUEUES={"CELERY_APP": f"{fleet.__name__}.ap"})
-    (problem,) = discovery.problems_of_paths()
+    (problem,) = discovery.problems()
     assert problem.message.endswith(f"is '{fleet.__name__}.ap', but the module '{fleet.__name__}' has no 'ap'.")
     assert problem.hint == "Did you mean 'app'?"
 

@@ -10,7 +10,7 @@ from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import InvalidArguments, NotSerializable, Queue, task
 from redis_kit.queues.engine.message import loads
 from redis_kit.queues.features.outbox import relay
-from redis_kit.queues.features.outbox import store as outbox
+from redis_kit.queues.features.outbox import transport as outbox
 from redis_kit.queues.framework import task_enqueued
 from redis_kit.queues.signals import job_enqueued
 from tests.queues.support.tasks import note

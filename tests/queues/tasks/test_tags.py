@@ -8,7 +8,7 @@ from redis_kit.queues import Queue, chain, task
 from redis_kit.queues.engine import message
 from redis_kit.queues.engine.message import tags_of
 from redis_kit.queues.features.workflows.step import StepCall, step_of
-from redis_kit.queues.management.manage import Wanted
+from redis_kit.queues.management.manage import JobFilter
 from redis_kit.queues.reports.job_pages import first_jobs
 
 NAME = "shop.tasks." + "x" * 90
@@ -78,5 +78,5 @@ def test_longest_tags_are_found_in_lists(queue):
         long.enqueue("x" * 2000)
     for _ in range(20):
         queue.nack(*queue.claim(worker="w" * 22))
-    found = queue.run_flow(first_jobs(queue, "ready", 5, Wanted(tag=LONG[-1])))
+    found = queue.run_flow(first_jobs(queue, "ready", 5, JobFilter(tag=LONG[-1])))
     assert len(found) == 3

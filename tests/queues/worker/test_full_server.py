@@ -11,7 +11,7 @@ from redis_kit.core.errors import OutOfMemory, RedisUnavailable
 from redis_kit.core.panels import Viewer
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.dashboard import queues_page
-from redis_kit.queues.dashboard.panel import QueuesPanel
+from redis_kit.queues.dashboard.queues_page import QueuesPanel
 from redis_kit.queues.engine import ids
 from redis_kit.queues.inspection import list_workers, queue_stats
 from redis_kit.queues.worker.options import Options

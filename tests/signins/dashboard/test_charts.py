@@ -5,7 +5,7 @@ import pytest
 from django.utils import translation
 
 from redis_kit.core.panels import Downloads, Figure, HeatMap, LineChart, Shade, Table, Viewer
-from redis_kit.signins.cohorts.counts import ActiveDay, Cohort
+from redis_kit.signins.activity import ActiveDay, Cohort
 from redis_kit.signins.dashboard import panel
 from redis_kit.signins.dashboard.panel import SignInsPanel
 from redis_kit.signins.days import today

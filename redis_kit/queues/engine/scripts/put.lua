@@ -6,7 +6,7 @@
 -- @keys jobs, ready, sequence, signal
 -- ARGV[1]     due       ms on the server's clock, or a + and the ms from now; 0 for now
 -- ARGV[2]     priority  -100 to 100
--- ARGV[3]     lane      see _put_in_lane; "" without one
+-- ARGV[3]     lane      see on_put of limits; "" without one
 -- ARGV[4]     memory    for how many ms the call is remembered with `once`; else ""
 -- ARGV[5...]  added     id and payload of each job
 -- returns     how many were added; a job whose id is in use is left as it is. For a repeated call the id of the first job, and

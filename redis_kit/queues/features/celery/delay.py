@@ -21,6 +21,7 @@ from redis_kit.core.steps import Call
 from redis_kit.core.text import shortened
 from redis_kit.queues import validation
 from redis_kit.queues.engine import enqueue
+from redis_kit.queues.engine.calls import Turn
 from redis_kit.queues.engine.feature import provided
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.engine.unique import UniqueKey
@@ -173,7 +174,7 @@ class _Store:
         job = id, call.dumps(self.queue, id)
         for left in reversed(range(TRIES if self.is_retry else 1)):
             try:
-                placed = queue.run_flow(enqueue.put_one(queue, job, self.unique, delay=self.delay, own=True))
+                placed = queue.run_flow(enqueue.put_one(queue, job, self.unique, Turn(delay=self.delay), own=True))
                 break
             except RedisUnavailable as error:
                 if error.indeterminate:

@@ -16,7 +16,7 @@ class Celery(Feature):
     """A sink, a task backend, and bases of Celery's tasks."""
 
     name = "celery"
-    provides = {"celery_sender": "redis_kit.queues.features.celery.publisher.send_tick"}
+    provides = {"celery_sender": "redis_kit.queues.features.celery.broker.send_tick"}
     sinks = {CELERY: "redis_kit.queues.features.celery.sink.CelerySink"}
 
     def ready(self) -> None:

@@ -10,22 +10,19 @@ from functools import partial
 from secrets import token_urlsafe
 from threading import Event, Lock, get_ident
 from time import monotonic
-from typing import Any
 
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisFailure
-from redis_kit.core.flow import Flow
 from redis_kit.queues.engine import claim, ids
 from redis_kit.queues.engine.feature import Process, process_parts
 from redis_kit.queues.engine.job import Job, member
-from redis_kit.queues.features.celery import shutdown
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import discovery
 from redis_kit.queues.worker.process import start_thread
 from redis_kit.queues.worker.run.attempt import WorkerContext
 from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.run.timeouts import Timeouts
-from redis_kit.queues.worker.shared.failures import UNAVAILABLE, Outage, guarded, until_answered
+from redis_kit.queues.worker.shared.failures import Outage, guarded, until_answered
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import Claims, Done, WorkerQueue, send_heartbeats
 
@@ -40,7 +37,7 @@ class Fleet:
     that the end of the old worker does not concern it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, stops: Callable[[], bool]) -> None:
         self._worker = ids.new_worker()
         self._lock = Lock()
         self._sources: list[WorkerQueue] = []
@@ -56,7 +53,7 @@ class Fleet:
             StatusBoard(1),
             deadlines=self._deadlines,
             given_up=self._given_up,
-            stops=shutdown.stops,
+            stops=stops,
             parts=self._parts,
         )
         self._runner = JobRunner(context, Claims())
@@ -74,7 +71,7 @@ class Fleet:
         with self._busy(number):
             given = {"version": version, "token": token, "about": source.about}
             steps = partial(claim.claim_by_id, source, self._worker, token_urlsafe(6), id, **given)
-            job: Job | None = self._answered(lambda: source.run_flow(steps()))
+            job: Job | None = until_answered(lambda: source.run_flow(steps()), self._given_up, self._outage)
             if job is None:
                 logger.info("Job %a of queue %a was handed over and is not to run any more.", id, queue)
                 return
@@ -96,27 +93,13 @@ class Fleet:
             guarded(f"The end of {name}", part.flush, None)
 
     def _end(self, source: WorkerQueue, done: Done) -> None:
-        def ack() -> Flow[bool]:
-            return not (yield from claim.acknowledge(source, self._worker, [done.ended]))
+        def acknowledge() -> list[int]:
+            return source.run_flow(claim.acknowledge(source, self._worker, [done.ended]))
 
-        if not self._answered(lambda: source.run_flow(ack())):
+        if until_answered(acknowledge, self._given_up, self._outage):
             logger.warning("An outcome could not be recorded: %s", claim.lost(source, [done.job]))
         elif done.announce:
             done.announce()
-
-    def _answered(self, call: Callable[[], Any]) -> Any:
-        """Repeat a call until the server answers, and log that it does not."""
-
-        def noted() -> Any:
-            try:
-                answer = call()
-            except UNAVAILABLE as error:
-                self._outage.say(error)
-                raise
-            self._outage.say(None)
-            return answer
-
-        return until_answered(noted, self._given_up)
 
     def _number(self, queue: str) -> int:
         with self._lock:
@@ -190,11 +173,11 @@ _fleet: Fleet | None = None
 _lock = Lock()
 
 
-def current() -> Fleet:
-    """Return the one of this process."""
+def current(stops: Callable[[], bool]) -> Fleet:
+    """Return the one of this process; ``stops`` returns whether its worker of Celery is asked to stop."""
     global _fleet
     with _lock:
-        _fleet = _fleet or Fleet()
+        _fleet = _fleet or Fleet(stops)
         return _fleet
 
 

@@ -15,7 +15,7 @@ from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 from redis_kit.core.text import shortened
 from redis_kit.locks import Lock, LockNotAcquired
-from redis_kit.locks.decorators.name_template import NameTemplate
+from redis_kit.locks.decorators.locked import NameTemplate
 from redis_kit.queues.engine import payload
 from redis_kit.queues.engine.unique import digest
 from redis_kit.queues.settings import QueueSettings

@@ -9,7 +9,7 @@ from redis_kit.queues.engine import history
 from redis_kit.queues.engine.claim import version
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.message import Message
-from redis_kit.queues.features.celery.publisher import Publisher, project_app
+from redis_kit.queues.features.celery.broker import Publisher, project_app
 from redis_kit.queues.features.celery.stored_message import StoredMessage, TaskCall
 from redis_kit.queues.features.celery.tasks import RUN
 from redis_kit.queues.settings import options_of

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.checks import CheckMessage, Error
 from django.utils.module_loading import import_string
 
-from redis_kit.queues.engine.feature import Feature, Process, ProcessPart
+from redis_kit.queues.engine.feature import Feature
 
 
 class HandOvers(Feature):
@@ -15,7 +15,8 @@ class HandOvers(Feature):
 
     name = "handover"
     panels = ("redis_kit.queues.features.handover.page.HandOversPanel",)
-    route = ("redis_kit.queues.features.handover.middleware.HandOver",)
+    process_parts = dict.fromkeys(("worker", "test"), "redis_kit.queues.features.handover.routes.Routes")
+    route = ("redis_kit.queues.features.handover.routes.HandOver",)
 
     def checks(self) -> Iterator[CheckMessage]:
         """Yield each option that names something else than a sink; what does not exist is reported beside it."""
@@ -29,9 +30,3 @@ class HandOvers(Feature):
             if not (isinstance(kind, type) and issubclass(kind, Sink)):
                 wrong = f"{option} is {path!r}, which is not a subclass of redis_kit.queues.Sink."
                 yield Error(wrong, id="redis_kit.E017")
-
-    def process_part(self, process: Process) -> ProcessPart | None:
-        """Return the routes to sinks; a job that Celery runs has come to where it runs."""
-        from redis_kit.queues.features.handover.routes import Routes, sinks_of_backends
-
-        return None if process.kind == "celery" else Routes(process.sources, sinks_of_backends())

@@ -13,10 +13,7 @@ from redis_kit.core.panels import Content, Figure, Lines, Link, Panel, Table, Ti
 from redis_kit.core.text import first_of
 from redis_kit.queues.dashboard.job_page import moment
 from redis_kit.queues.dashboard.queues_page import NAMED
-from redis_kit.queues.features.handover import inspection
-from redis_kit.queues.features.handover.inspection import hand_overs
-from redis_kit.queues.features.handover.routes import sinks_of_backends
-from redis_kit.queues.features.handover.store import HandOvers
+from redis_kit.queues.features.handover.inspection import HandOvers, hand_overs, read_hand_overs, sinks_of_backends
 from redis_kit.queues.reports.stats import queue_names
 from redis_kit.queues.settings import QueueSettings, options_of
 from redis_kit.queues.tasks import registry
@@ -52,7 +49,7 @@ class HandOversPanel(Panel):
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the hand-overs of all queues; nothing in a project without sinks."""
-        return {"default": inspection.read_hand_overs("default")} if _any_sink() else {}
+        return {"default": read_hand_overs("default")} if _any_sink() else {}
 
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
         """Return the numbers of hand-overs, and the queues whose jobs are not taken now."""

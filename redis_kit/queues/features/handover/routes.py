@@ -1,7 +1,10 @@
-"""The routes of queues to sinks: whether the other system answers, and what the dashboard shows of it."""
+"""Jobs go to the sinks of their queues, backends or messages, with others that wait if a sink takes several at once."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from operator import attrgetter
 from random import uniform
 from threading import Lock
 from time import monotonic
@@ -13,22 +16,28 @@ from redis_kit.core.errors import ConfigurationError, RedisFailure
 from redis_kit.core.flow import single
 from redis_kit.core.logs.error_text import described
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.queues import framework
-from redis_kit.queues.engine import claim
-from redis_kit.queues.engine.feature import ProcessPart, named_sinks
+from redis_kit.queues.engine import calls, claim
+from redis_kit.queues.engine.calls import QueueScript
+from redis_kit.queues.engine.done import ack_of
+from redis_kit.queues.engine.feature import Process, ProcessPart, named_sinks
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import CorruptMessage, NotTaken
-from redis_kit.queues.features.handover import store
+from redis_kit.queues.features.handover.inspection import sinks_of_backends
 from redis_kit.queues.settings import QUEUE_OPTIONS, options_of
-from redis_kit.queues.tasks import registry
+from redis_kit.queues.tasks import registry, retry
+from redis_kit.queues.worker.run.attempt import Attempt, Middleware, WorkerContext
+from redis_kit.queues.worker.run.endings import Departure, FailedAttempt, Runner
 from redis_kit.queues.worker.run.sink import Answer, Sink
+from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.failures import guarded
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import Done, WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
 FIRST, LONGEST = 0.5, 30.0  # seconds until another system that does not answer is asked again
 SHORTEST, MOST = 1.0, 600.0  # seconds until a job that another system refused is handed over again
+TTL_MS = 90 * 86_400_000  # for which the counts of a queue that hands over nothing are stored
+COUNT_HANDOVERS = QueueScript("count_handovers", __package__)
 
 
 class UnusableSink(Sink):
@@ -102,7 +111,7 @@ class Route:
             if not (self._sent or self._failed):
                 return []
             sent, failed, self._sent, self._failed = self._sent, self._failed, 0, 0
-            return [store.count(self._source, sent=sent, failed=failed, error=self._error, to=self._name)]
+            return [COUNT_HANDOVERS(self._source.key(""), sent, failed, calls.cut(self._error), self._name, TTL_MS)]
 
     def _ask(self) -> None:
         """Return if the other system may be asked now. Raises NotTaken."""
@@ -160,17 +169,18 @@ class Route:
 
 
 class Routes(ProcessPart):
-    """The routes of a worker process. ``by_backend`` names the sinks of task backends, by alias."""
+    """The routes of a worker process."""
 
-    def __init__(self, sources: Sequence[WorkerQueue], by_backend: Mapping[str, str]) -> None:
-        self._sources, self._by_backend = sources, by_backend
+    def __init__(self, process: Process) -> None:
+        sources = self._sources = process.sources
+        self._by_backend = sinks_of_backends()
         self._lock = Lock()
         self._sinks: dict[str, Sink] = {}
         self._routes: dict[tuple[int, str], Route] = {}
         of_queues = {options_of(source.name).SINK for source in sources} - {""}
         of_messages = {registry.sinks[source.queue_name] for source in sources if source.queue_name in registry.sinks}
         self._named = of_queues | of_messages
-        self.used = bool(by_backend or of_queues)
+        self.used = bool(self._by_backend or of_queues)
 
     def run(self) -> None:
         """Let the sinks connect."""
@@ -180,13 +190,20 @@ class Routes(ProcessPart):
             except Exception as error:
                 logger.debug("%s is not ready: %s", name, described(error))
 
-    def of(self, number: int, call: Message, alias: str | None) -> Route | None:
-        """Return the route of a call, given the number of its queue and its backend; None if it runs here."""
+    def of(self, attempt: Attempt) -> Route | None:
+        """Return the route of a job; None if it runs here. Raises CorruptMessage.
+
+        A message of a feature, and one of a newer release, is for workers of the kit.
+        """
+        call, number, recorder = attempt.call, attempt.number, attempt.recorder
+        if call.extra or not call.task:
+            return None
         name = call.sink
         if name and name not in named_sinks():  # a message never makes a worker import a module
             raise CorruptMessage(f"a message for the unknown sink {name[:100]!a}")
         if self.used and not name:
-            name = options_of(self._sources[number].name).SINK or self._by_backend.get(alias or "", "")
+            alias = recorder.alias if recorder else "" if attempt.unknown else attempt.task.backend
+            name = options_of(self._sources[number].name).SINK or self._by_backend.get(alias, "")
         return self._route(number, name) if name else None
 
     def close(self) -> None:
@@ -213,15 +230,6 @@ class Routes(ProcessPart):
             return self._sinks[name]
 
 
-def sinks_of_backends() -> dict[str, str]:
-    """Return the sinks of the task backends that have one, by alias."""
-    if not framework.FOUND:
-        return {}
-    from redis_kit.queues import backend
-
-    return backend.sinks()
-
-
 def load(name: str) -> type[Sink]:
     """Return the class of a sink, by its word or dotted path. Raises ConfigurationError."""
     try:
@@ -234,3 +242,77 @@ def load(name: str) -> type[Sink]:
     if not (isinstance(kind, type) and issubclass(kind, Sink)):
         raise ConfigurationError(f"The sink {name!r} of {QUEUE_OPTIONS} is not a subclass of redis_kit.queues.Sink.")
     return kind
+
+
+class HandOver(Middleware):
+    """Ends the attempts of jobs that another system runs."""
+
+    def __call__(self, attempt: Attempt) -> Any:
+        """See Middleware."""
+        routes: Any = self.worker.parts["handover"]
+        route = routes.of(attempt)
+        return HandedOver(route, routes) if route else self.call_next(attempt)
+
+    @classmethod
+    def usage(cls, worker: WorkerContext) -> "attrgetter[Any] | None":
+        """See Middleware. Without a queue or backend that has a sink, only messages that name one leave."""
+        routes: Any = worker.parts.get("handover")
+        if routes is None:
+            return None
+        return cls.is_used if routes.used else attrgetter("call.sink")
+
+
+class HandedOver(Departure):
+    """The ending of an attempt whose job goes to another system. It is not noted as begun: a kill is not its fault."""
+
+    def __init__(self, route: Route, routes: Routes) -> None:
+        self._route, self._routes = route, routes
+
+    def carry_out(self, attempt: Attempt, runner: Runner) -> list[Done]:
+        """Hand a job over, with others that go the same way. Return those that are done here."""
+        slot, number, route = attempt.slot, attempt.number, self._route
+        others = self._others(attempt, runner)
+        batch = [attempt, *others]
+        try:
+            answers = route.hand_over([(each.job, each.call) for each in batch])
+        except BaseException:
+            runner.claims.put_back(slot, number, [each.job for each in others])
+            raise
+        if any(answer is None for answer in answers):
+            failpoints.reach("handed_over")
+        return self._settled(number, list(zip(batch, answers, strict=True)), runner)
+
+    def _others(self, first: Attempt, runner: Runner) -> list[Attempt]:
+        """Take jobs that wait, up to the first one that does not go this way."""
+        slot, number, limit = first.slot, first.number, self._route.batch_size - 1
+        jobs = runner.claims.take_more(slot, number, limit) if limit else []
+        others: list[Attempt] = []
+        for job in jobs:
+            attempt = Attempt(slot, number, first.source, job)
+            if not self._goes(attempt, runner):
+                break
+            others.append(attempt)
+        runner.claims.put_back(slot, number, jobs[len(others) :])
+        return others
+
+    def _goes(self, attempt: Attempt, runner: Runner) -> bool:
+        with suppress(Exception):  # it is recorded when a thread begins the job
+            attempt.load(runner.recorder_of)
+            return not retry.expired(attempt.job, attempt.call) and self._routes.of(attempt) is self._route
+        return False
+
+    def _settled(self, number: int, answers: Sequence[tuple[Attempt, Answer]], runner: Runner) -> list[Done]:
+        done, unavailable, route = [], [], self._route
+        for attempt, answer in answers:
+            job = attempt.job
+            if answer is None:
+                done.append(Done(job, ack_of(job, source=number), route.report))
+            elif isinstance(answer, NotTaken) and answer.unavailable:
+                unavailable.append(job)
+            elif isinstance(answer, NotTaken):
+                guarded("The return of a refused job", partial(route.put_off, job), None)
+            elif isinstance(answer, Exception):
+                runner.record(FailedAttempt(attempt.source, job, answer, recorder=attempt.recorder))
+        if unavailable:
+            runner.claims.put_off(number, unavailable, route.pause)
+        return done

@@ -2,8 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import Sequence
-from threading import Event, Lock
+from threading import Lock
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import single
@@ -11,9 +10,8 @@ from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.steps import Batch
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues.engine.calls import QueueScript
-from redis_kit.queues.engine.feature import ProcessPart
+from redis_kit.queues.engine.feature import Process, ProcessPart
 from redis_kit.queues.worker.shared.failures import guarded
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 EVERY = 1.0  # seconds
 AT_ONCE = 100  # jobs in one round trip
@@ -25,8 +23,8 @@ JobKey = tuple[int, str]  # the number of the queue, and the id
 class JobLogs(ProcessPart):
     """Lines wait here for up to a second, so the death of a process loses as much. They wait for no outage to end."""
 
-    def __init__(self, sources: Sequence[WorkerQueue], stopping: Event) -> None:
-        self._sources, self._stopping = sources, stopping
+    def __init__(self, process: Process) -> None:
+        self._sources, self._stopping = process.sources, process.stopping
         self._lock = Lock()
         self._unsent: dict[tuple[JobKey, int, int], deque[bytes]] = {}  # also by how many are kept, and for how long
         self._log_limit = LogRateLimit()

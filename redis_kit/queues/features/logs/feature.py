@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from redis_kit.queues.engine.feature import Feature, Process, ProcessPart
+from redis_kit.core.steps import Call
+from redis_kit.queues.engine.feature import Feature
 from redis_kit.queues.keys import of_one
 
 MOST_LINES = 100  # on the page of a job
@@ -13,17 +14,10 @@ class Logs(Feature):
     """The logging handler takes lines, and a part of the process sends them."""
 
     name = "logs"
-
-    def process_part(self, process: Process) -> ProcessPart | None:
-        """Return what sends lines; nothing does in tests."""
-        from redis_kit.queues.features.logs.buffer import JobLogs
-
-        return None if process.kind == "test" else JobLogs(process.sources, process.stopping)
+    process_parts = dict.fromkeys(("worker", "celery"), "redis_kit.queues.features.logs.buffer.JobLogs")
 
     def job_step(self, base: str, id: str) -> Any:
         """Return the step that reads the latest lines, the oldest first."""
-        from redis_kit.core.steps import Call
-
         return Call("LRANGE", of_one(base, "log", id), -MOST_LINES, -1)
 
     def job_sections(self, reply: Sequence[bytes]) -> Iterator[Any]:

@@ -9,13 +9,12 @@ from redis_kit.core.logs.masking import without_secrets
 from redis_kit.core.panels import Listing
 from redis_kit.core.text import contained
 from redis_kit.queues.dashboard.job_page import LONGEST
-from redis_kit.queues.features.logs import line as stored
-from redis_kit.queues.features.logs.line import LogLine
+from redis_kit.queues.features.logs.handler import LogLine, loads
 
 
 def lines(reply: Sequence[bytes]) -> Iterator[Listing]:
     """Yield the log as text, given the stored lines."""
-    if logged := [line for line in map(stored.loads, reply) if line]:
+    if logged := [line for line in map(loads, reply) if line]:
         yield Listing(_("Log"), "\n".join(map(_logged, logged))[-LONGEST:])
 
 

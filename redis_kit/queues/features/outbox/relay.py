@@ -20,10 +20,10 @@ from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import signals
 from redis_kit.queues.engine import enqueue
+from redis_kit.queues.engine.calls import Turn
 from redis_kit.queues.engine.unique import PERIOD, PutResult, UniqueKey, key_of_call
-from redis_kit.queues.features.outbox import store
-from redis_kit.queues.features.outbox.store import has_older, rows
-from redis_kit.queues.keys import of_one
+from redis_kit.queues.features.outbox.transport import has_older, rows
+from redis_kit.queues.keys import of_one, relay_key
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import whole
 from redis_kit.queues.worker.shared.worker_queue import PatientQueue
@@ -64,7 +64,7 @@ class OutboxRelay:
         """Send what is left, if it is this worker's turn."""
         try:
             for alias in self._aliases:
-                if self._source.run_flow(store.take_turn(alias, self._worker, TURN)):
+                if self._source.run_flow(single(Call("SET", relay_key(alias), self._worker, "NX", "PX", TURN))):
                     self._relay(alias)
         except (RedisUnavailable, AuthenticationFailed):
             raise
@@ -178,9 +178,8 @@ def _send(alias: str, batch: Sequence[Any], refused: set[str]) -> tuple[set[int]
 
 
 def _put(queue: Queue, row: Any) -> Flow[PutResult]:
-    key = _key(row)
-    job = (row.job, row.body.encode())
-    added = yield from enqueue.put_one(queue, job, key, due=row.due, priority=row.priority, own=True, lane=row.lane)
+    job, turn = (row.job, row.body.encode()), Turn(row.due, priority=row.priority, lane=row.lane)
+    added = yield from enqueue.put_one(queue, job, _key(row), turn, own=True)
     yield from signals.announcement(Queue, whole(row.queue), [row.job] if added.created else [])
     return added
 

@@ -6,10 +6,13 @@ from typing import Any
 from redis_kit.core.errors import InvalidValue, PoolExhausted, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.text import shortened
+from redis_kit.queues.engine.calls import QueueScript, claim_of
 from redis_kit.queues.errors import LeaseLost
 from redis_kit.queues.tasks import current_job
 from redis_kit.queues.tasks import progress as stored_progress
 from redis_kit.queues.tasks.current_job import CurrentJob
+
+STORE_PROGRESS = QueueScript("store_progress", __package__)
 
 
 def progress(done: float, total: float | None = None, note: str = "") -> None:
@@ -41,9 +44,8 @@ def _reporting(done: Any, total: Any, note: Any) -> CurrentJob | None:
 
 
 def _report(current: CurrentJob, done: float, total: float | None, note: str) -> Flow[None]:
-    from redis_kit.queues.features.results import store
-
+    job, queue = current.job, current.queue
     keep = current.result_ttl(failed=True) if current.result_ttl else 0
     text = stored_progress.dumps(done, total, note)
-    if not (yield store.store_progress(current.queue.key(""), current.job, progress=text, ttl_ms=keep)):
-        raise LeaseLost(f"The claim on job {current.job.id!a} of queue {current.queue.name!a} is over.")
+    if not (yield STORE_PROGRESS(queue.key(""), *claim_of(job), text, keep, job=job.id)):
+        raise LeaseLost(f"The claim on job {job.id!a} of queue {queue.name!a} is over.")

@@ -13,9 +13,11 @@ from django.db.models import Manager, Model, QuerySet
 from redis_kit.core.awaitables import is_async, not_awaitable
 from redis_kit.core.errors import InvalidValue, PoolExhausted, RedisUnavailable
 from redis_kit.core.flow import Flow, single
+from redis_kit.core.steps import Call, repeated
 from redis_kit.core.text import shortened
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues.engine import payload
+from redis_kit.queues.engine.calls import QueueScript, claim_of
 from redis_kit.queues.errors import Cancelled, CorruptMessage, Interrupted, LeaseLost
 from redis_kit.queues.keys import of_one
 from redis_kit.queues.tasks import current_job
@@ -31,6 +33,7 @@ CHUNK = (100, 2000)  # rows of one query, at least and at most
 KEPT = 30 * 86_400 * 1000  # ms: as long as a dead job, which goes on where it was when it is retried
 NOT_ASYNC = "A function of resumable() that returns an awaitable must be a coroutine function."
 ALLOWED = "a queryset, a manager, or a function of the task's arguments that returns a queryset"
+STORE_CURSOR = QueueScript("store_cursor", __package__)
 logger = logging.getLogger("redis_kit.worker")
 
 
@@ -140,8 +143,6 @@ class _Loop(Generic[Row]):
 
     def read(self, job: CurrentJob) -> Flow[bytes | None]:
         """Read how far an earlier run of this loop came; None if that was not stored."""
-        from redis_kit.core.steps import Call
-
         position: bytes | None = yield Call("HGET", of_one(job.queue.key(""), "cursor", job.job.id), self._number)
         return position
 
@@ -188,8 +189,6 @@ class _Loop(Generic[Row]):
             raise Interrupted(f"{self._done} rows are done")
 
     def _forget(self, job: CurrentJob) -> None:
-        from redis_kit.core.steps import Call
-
         job.queue.run_flow(single(Call("DEL", of_one(job.queue.key(""), "cursor", job.job.id))))
 
     def save(self) -> None:
@@ -205,15 +204,15 @@ class _Loop(Generic[Row]):
                 await self.job.queue.arun_flow(self._save(self.job))
 
     def _save(self, job: CurrentJob) -> Flow[None]:
-        from redis_kit.queues.features.resumable import store
-
         keep = job.result_ttl(failed=True) if job.result_ttl else 0
         total = None if self.total is None else max(self.total, self._done)
         report = stored_progress.dumps(self._done, total, "") if keep else b""
         position = payload.dumps([self._pk, self._done, self.total, self.over], "The primary key")
-        crashed = job.job.crashes > 0 and not job.went_on
-        step = (position, KEPT), (report, keep)
-        if not (yield from store.store(job.queue, job.job, self._number, *step, crashed=crashed)):
+        crashed = job.job.crashes > 0 and not job.went_on  # these crashes no longer count
+        parts = self._number, position, KEPT, report, keep, int(crashed)
+        # A call whose reply is lost is repeated, for it may be the last one before the worker stops.
+        step = STORE_CURSOR(job.queue.key(""), *claim_of(job.job), *parts, job=job.job.id)
+        if not (yield from repeated(step)):
             raise LeaseLost(f"The claim on job {job.job.id!a} of queue {job.queue.name!a} is over.")
         job.went_on = True
 

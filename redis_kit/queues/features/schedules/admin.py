@@ -36,18 +36,16 @@ FIELDS = {UnfitArguments: "args", UnknownTask: "task", ConfigurationError: "cron
 PAST = timedelta(seconds=30)  # "Now" was clicked that long ago at most
 
 
-class OptionalJSONField(forms.JSONField):
+class _OptionalJSONField(forms.JSONField):
     """Shows nothing where Django's field shows ``null``, and takes no text that databases refuse."""
 
     def to_python(self, value: Any) -> Any:
-        """Return the value of a text."""
         made = super().to_python(value)
         if UNSTORABLE.search(json.dumps(made, ensure_ascii=False)):
             raise forms.ValidationError(_("\\u0000 and halves of surrogate pairs can't be stored."))
         return made
 
     def prepare_value(self, value: Any) -> Any:
-        """Return the text of the value."""
         text = "" if value is None else super().prepare_value(value)
         return text.encode("utf-8", "backslashreplace").decode()
 
@@ -56,7 +54,7 @@ class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]  # has no paramet
     """Refuses what periodic() would refuse, and a time to run once that has passed."""
 
     class Meta:
-        field_classes: ClassVar = {"args": OptionalJSONField, "kwargs": OptionalJSONField}
+        field_classes: ClassVar = {"args": _OptionalJSONField, "kwargs": _OptionalJSONField}
 
     def clean_at(self) -> Any:
         """Check a new time. That of a schedule that has run may have passed."""
@@ -67,7 +65,7 @@ class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]  # has no paramet
 
     def clean(self) -> dict[str, Any]:
         """Check the schedule that the fields make, with those of the code, and that its task can be called."""
-        from redis_kit.queues.features.schedules import rows
+        from redis_kit.queues.features.schedules import control
         from redis_kit.queues.tasks import discovery
 
         cleaned = super().clean() or {}
@@ -76,7 +74,7 @@ class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]  # has no paramet
         row = Schedule(**cleaned)
         try:
             discovery.discover()
-            rows.check(row)
+            control.check(row)
         except InvalidSchedule as error:
             self._refuse(error.field, error)
         except tuple(FIELDS) as error:

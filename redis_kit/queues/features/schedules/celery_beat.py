@@ -12,9 +12,9 @@ from django.utils.timezone import is_naive
 
 from redis_kit.core.errors import ConfigurationError, RedisKitError
 from redis_kit.queues.errors import InvalidSchedule
-from redis_kit.queues.features.schedules import rows
+from redis_kit.queues.features.schedules import control, inspection
 from redis_kit.queues.models import Schedule
-from redis_kit.queues.tasks import registry
+from redis_kit.queues.tasks import discovery, registry
 
 PREFIX = "django_celery_beat_"
 KINDS = ("interval", "crontab", "clocked", "solar")
@@ -25,16 +25,21 @@ Times = dict[tuple[str, Any], Row]  # by kind and id
 
 
 class Entry(NamedTuple):
-    """An entry of celery beat: the row that it becomes, None if it can't; why it can't become one, or can't run."""
+    """An entry of celery beat: the row that it becomes, None if it can't, and when that ticks.
+
+    ``note`` says why it can't become one, or can't run.
+    """
 
     name: str
     outcome: Literal["new", "exists", "unsupported"]
     row: Schedule | None
+    when: str = ""
     note: str = ""
 
 
 def entries() -> list[Entry]:
     """Return what each entry becomes. Writes nothing. Raises InvalidSchedule if there are no tables."""
+    discovery.discover()
     tables = connection.introspection.table_names()
     if f"{PREFIX}periodictask" not in tables:
         raise InvalidSchedule("There is no table of django-celery-beat in the database 'default'.")
@@ -48,16 +53,18 @@ def _entry(task: Row, times: Times, present: set[str]) -> Entry:
     name = str(task["name"])
     try:
         row = Schedule(name=name, **_fields(task, times))
-        rows.stored(row)
+        when = inspection.when(control.made(row))
     except (InvalidSchedule, ConfigurationError, ValueError) as error:
-        return Entry(name, "unsupported", None, str(error))
+        return Entry(name, "unsupported", None, note=str(error))
+    if row.kind == Schedule.Kind.CELERY:
+        when = f"Celery: {when}"
     if name in present:
-        return Entry(name, "exists", row)
+        return Entry(name, "exists", row, when)
     try:
-        rows.check(row)
+        control.check(row)
     except RedisKitError as error:
-        return Entry(name, "new", row, f"can't run: {error}")
-    return Entry(name, "new", row)
+        return Entry(name, "new", row, when, f"can't run: {error}")
+    return Entry(name, "new", row, when)
 
 
 def _fields(task: Row, times: Times) -> Row:

@@ -1,67 +1,90 @@
-"""All schedules as a page or a command shows them, and what people do with them: pause, resume, run."""
+"""Changes of schedules: rows of the database on their way to Redis, pause and resume, and a run by hand."""
 
-import heapq
-from collections.abc import Iterable, Iterator
-from itertools import islice
-from typing import Literal
+import logging
+from collections.abc import Iterator
 
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, router, transaction
 from django.utils.translation import gettext as _
 
 from redis_kit.core import conf
-from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisFailure, RedisKitError
-from redis_kit.core.flow import single
-from redis_kit.core.steps import Batch
+from redis_kit.core.errors import InvalidValue, RedisFailure, RedisKitError
+from redis_kit.core.logs.error_text import text_of
 from redis_kit.core.text import did_you_mean
-from redis_kit.queues.engine import enqueue, feature, ids
-from redis_kit.queues.features.schedules import store as store
-from redis_kit.queues.features.schedules import target
-from redis_kit.queues.features.schedules.definition import loaded
-from redis_kit.queues.features.schedules.plan import LATE, upcoming
-from redis_kit.queues.features.schedules.state import StoredSchedule
-from redis_kit.queues.features.schedules.store import SCHEDULES, Page
+from redis_kit.queues import framework
+from redis_kit.queues.engine import enqueue
+from redis_kit.queues.engine.message import Message
+from redis_kit.queues.errors import InvalidSchedule
+from redis_kit.queues.features.schedules import definition, inspection, periodic, store, target
+from redis_kit.queues.features.schedules.definition import Definition
+from redis_kit.queues.features.schedules.store import SCHEDULES, StoredSchedule
 from redis_kit.queues.models import Schedule
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings
+from redis_kit.queues.tasks import discovery, registry
+from redis_kit.queues.worker.shared.failures import UNAVAILABLE
 
-DAY = 86_400_000  # ms
-PAGE = 100
-MOST = 10_000
-
-
-def listed(
-    order: Literal["due", "names"] = "names", *, offset: int = 0, limit: int = PAGE, beginning: str = ""
-) -> Page:
-    """Return schedules, by name or the next ones; by name also those whose names begin with a text. One round trip."""
-    page: Page = SCHEDULES.run_flow(store.page(order, offset, limit, beginning=beginning))
-    return page
+logger = logging.getLogger("redis_kit")
+LONGEST_ERROR = 300  # characters
 
 
-def all_schedules() -> Page:
-    """Return all schedules by name, 10,000 at most. One round trip for 100."""
-    page = listed()
-    for offset in range(PAGE, min(page.total, MOST), PAGE):
-        page.schedules.extend(listed(offset=offset).schedules)
-    return page
+def made(row: Schedule, declared: str = "") -> Definition:
+    """Return the schedule of a row over that of the code, given as stored JSON. Raises InvalidSchedule."""
+    return definition.loaded(row.name, declared, stored(row))
 
 
-def next_ticks(page: Page, count: int, *, each: int | None = None) -> list[tuple[int, StoredSchedule]]:
-    """Return the next ticks within a day: at most ``count``, given as many of the next schedules; ``each`` of one."""
-    ticks = [_ticks(schedule, page.now, each or count) for schedule in page.schedules]
-    return list(islice(heapq.merge(*ticks, key=lambda pair: pair[0]), count))
+def stored(row: Schedule) -> str:
+    """Return what a row says as JSON. Raises InvalidSchedule for wrong fields."""
+    values = definition.read({"name": row.name, "kind": row.kind, "enabled": row.enabled, **row.given()})
+    if values["kind"] == Schedule.Kind.TASK:
+        del values["kind"]
+    del values["name"]
+    return definition.encoded(values)
 
 
-def outcomes(schedules: Iterable[StoredSchedule]) -> dict[str, str]:
-    """Return the status of the latest job of each schedule, as far as it is known. One round trip."""
-    jobs = {each.name: each.state for each in schedules if each.state.job and each.state.queue}
-    if not feature.has("result_step") or not jobs:
-        return {}
-    step = feature.provided("result_step")
-    queues = [Queue(ids.part_of(each.queue, each.job) or each.queue) for each in jobs.values()]
-    steps = [step(queue.key(""), each.job) for queue, each in zip(queues, jobs.values(), strict=True)]
-    replies = SCHEDULES.run_flow(single(Batch(steps, lenient=True)))
-    each = zip(jobs, replies, strict=True)
-    return {name: reply[0].decode() for name, reply in each if not isinstance(reply, RedisFailure)}
+def check(row: Schedule) -> None:
+    """Look whether a row makes a schedule that can run here, with what the code declares under its name.
+
+    Raises InvalidSchedule, UnknownTask, ConfigurationError, or GiveUp for a task of Celery without Celery.
+    """
+    checked = made(row, periodic.all_declared().get(row.name, ""))
+    if checked.kind == "task":
+        task = registry.find_for(Message(checked.task, checked.args, checked.kwargs))
+        definition.check_overlap(row.overlap or "allow", is_ours=periodic.runs_here(task), task=checked.task)
+        if checked.queue:
+            try:
+                task.using(queue_name=checked.queue)
+            except (RedisKitError, framework.InvalidTask) as error:
+                raise InvalidSchedule(str(error), "queue") from error
+    else:
+        target.celery_send()
+
+
+def load_rows() -> None:
+    """Store all rows in Redis, and remove those whose row was deleted. Errors are logged.
+
+    Supervisors run it in a process of its own: the database may take long to answer.
+    """
+    try:
+        # First: a row that is saved in between is newer than what is read here.
+        read, names = SCHEDULES.run_flow(store.stored())
+        rows = list(_all_rows())
+        deleted = [(name, "") for name in sorted(set(names) - {name for name, _ in rows})]
+        SCHEDULES.run_flow(store.store([*rows, *deleted], read=read))
+    except UNAVAILABLE:
+        pass  # the next run says so, and has them read again
+    except DatabaseError as error:
+        logger.debug("The schedules of the database can't be read: %s", error)  # as before its migration
+    except RedisFailure as error:
+        logger.warning("The schedules of the database can't be stored in Redis: %s", text_of(error)[:LONGEST_ERROR])
+    except BaseException as error:
+        logger.warning("The schedules of the database can't be read: %s", text_of(error)[:LONGEST_ERROR])
+
+
+def push(row: Schedule, *, deleted: bool = False) -> None:
+    """Store a row in Redis after the commit, and remove its earlier name. If that fails, workers do it in a minute."""
+    parts = {row.stored_name or row.name: "", row.name: "" if deleted else stored(row)}
+    row.stored_name = row.name
+    transaction.on_commit(lambda: _push(parts), using=router.db_for_write(Schedule, instance=row))
 
 
 def turn(name: str, *, on: bool) -> None:
@@ -70,7 +93,7 @@ def turn(name: str, *, on: bool) -> None:
     try:
         with transaction.atomic():
             row, created = Schedule.objects.get_or_create(name=name, defaults={"enabled": on})
-            if on and not row.given() and schedule.code and loaded(name, schedule.code).enabled:
+            if on and not row.given() and schedule.code and definition.loaded(name, schedule.code).enabled:
                 row.delete()  # it said no more than that the schedule is off
             elif not created:
                 row.enabled = on
@@ -85,17 +108,14 @@ def run(name: str) -> tuple[str, str]:
 
     Raises InvalidValue if it can't.
     """
-    from redis_kit.queues.tasks import discovery
-
     discovery.discover()
     schedule = _find(name)
     try:
-        definition = schedule.load()
-        call = target.call_of(definition, conf.section(QueueSettings).NAMES[0])
-        step = call.step(definition, 0)
+        call = target.call_of(schedule.load(), conf.section(QueueSettings).NAMES[0])
+        step = call.step(0)
     except (RedisKitError, LookupError) as error:
         raise InvalidValue(str(error)) from error
-    queue = Queue(call.shard(name))
+    queue = Queue(call.shard)
     (answer,) = queue.run_flow(store.put([step]))
     if isinstance(answer, RedisFailure):
         raise answer
@@ -109,16 +129,24 @@ def run(name: str) -> tuple[str, str]:
 def _find(name: str) -> StoredSchedule:
     schedule: StoredSchedule | None = SCHEDULES.run_flow(store.find(name))
     if schedule is None:
-        names = [each.name for each in listed().schedules if each.name != name]  # a deleted one may be listed yet
+        names = [
+            each.name for each in inspection.listed().schedules if each.name != name
+        ]  # a deleted one may be listed yet
         hint = did_you_mean(name, names, _("Workers declare those of the code when they start."))
         raise InvalidValue(_("There is no schedule %(name)s.") % {"name": name} + f" {hint}")
     return schedule
 
 
-def _ticks(schedule: StoredSchedule, now: int, count: int) -> Iterator[tuple[int, StoredSchedule]]:
-    if schedule.definition and schedule.due is not None and schedule.state.next is not None:
+def _push(parts: dict[str, str]) -> None:
+    try:
+        SCHEDULES.run_flow(store.store(list(parts.items())))
+    except RedisFailure as error:
+        logger.warning("Schedule %a is stored in Redis within a minute, and not at once: %s", list(parts)[-1], error)
+
+
+def _all_rows() -> Iterator[tuple[str, str]]:
+    for row in Schedule.objects.iterator():
         try:
-            for tick in upcoming(schedule.definition, max(schedule.state.next - 1, now - LATE), now + DAY, count):
-                yield tick, schedule
-        except ConfigurationError:  # workers have the package of cron, and this process has not
-            yield schedule.due, schedule
+            yield row.name, stored(row)
+        except Exception as error:
+            logger.error("Schedule %a of the database can't be used: %s", row.name, error)  # noqa: TRY400 -- says it all

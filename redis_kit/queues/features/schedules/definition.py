@@ -1,12 +1,13 @@
-"""The settings of a schedule: its task, arguments and times, and the policies for ticks that come at a bad time."""
+"""The settings of a schedule, how they are read and checked, and which of its ticks run now."""
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from functools import partial
-from typing import Any, Literal
+from itertools import islice, takewhile
+from typing import Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from django.conf import settings
@@ -30,12 +31,30 @@ MOST_CAUGHT_UP = 100
 LONGEST_NAME = 200
 TIMING = ("every", "cron", "at", "timezone", "start", "end", "jitter", "enabled")
 WHENS = ("every", "cron", "at")
+LATE = 60_000  # ms: a tick that is later counts as missed
+FEW = 4  # ticks that are found one after the other
+MOST = 4  # times as many as are wanted: no more are looked at
+MINUTE = 60_000  # ms
 
 
 def share(name: str, limit: int) -> int:
     """Return a number from 0 to below ``limit`` that is always the same for a name, and even over many names."""
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:8], "big") % limit if limit > 0 else 0
+
+
+class Plan(NamedTuple):
+    """The ticks to run now, the oldest first, and how many more were missed.
+
+    No tick up to ``last`` runs any more; ``tick`` is the next one and ``due`` when it is to run, with its jitter, both
+    None if there is none. That is later than now.
+    """
+
+    run: list[int]
+    missed: int
+    last: int | None
+    tick: int | None
+    due: int | None
 
 
 @dataclass(frozen=True)
@@ -94,6 +113,65 @@ class Definition:
         """Return its fields as JSON, without the name and those that have their defaults. Raises NotSerializable."""
         plain = vars(Definition(self.name, ""))
         return encoded({key: value for key, value in vars(self).items() if value != plain[key]})
+
+    def plan(self, last: int | None, now: int, *, waiting: bool = False) -> Plan:
+        """Plan a schedule whose ticks up to ``last`` are over; None for a new one, which begins now. Times are in ms.
+
+        ``waiting`` says that a tick waits for a running job: the latest one does so, and no more.
+        """
+        if not self.enabled:
+            return Plan([], 0, last, None, None)
+        base = last if last is not None else now - (LATE if self.at else 0)
+        base = max(base, self.start - 1)
+        due, total, over = self._due(base, now)
+        is_late = bool(due) and (waiting or now - due[0] - self.delay(due[0]) <= LATE)
+        run = due[: max(int(is_late), 0 if waiting else self.catch_up)]
+        tick = self.after(over)
+        later = None if tick is None else tick + self.delay(tick)
+        return Plan(run[::-1], total - len(run), over, tick, later)
+
+    def upcoming(self, after: int, until: int, count: int) -> list[int]:
+        """Return the next ticks between two moments, ``count`` at most, as they are due."""
+        ticks = self._between(after, until) if self.enabled else ()
+        return [tick + self.delay(tick) for tick in islice(ticks, count)]
+
+    def latest(self, base: int, now: int, count: int) -> list[int]:
+        """Return the last ticks after ``base`` up to ``now``, in their order, ``count`` at most.
+
+        To walk through all would take as long as there are many, so it looks back further and further, and less far
+        again if there are far too many.
+        """
+        now = min(now, self.end or now)
+        span = count * (self.every or MINUTE)
+        short, long = 0, 0  # times back in which there are too few, and too many
+        while True:
+            begin = max(base, now - span)
+            ticks = list(islice(self._between(begin, now), MOST * count + 1))
+            if len(ticks) > MOST * count:
+                long = span
+            elif len(ticks) >= count or begin == base:
+                return ticks[-count:]
+            else:
+                short = span
+            span = (short + long) // 2 if long else 4 * span
+
+    def _due(self, base: int, now: int) -> tuple[list[int], int, int]:
+        """Return the ticks after ``base`` that are due, the latest first, as many as may run; how many; up to when."""
+        ticks = list(islice(self._between(base, now), FEW + 1))
+        total = len(ticks)
+        if total > FEW:
+            ticks = self.latest(base, now, max(FEW, self.catch_up + 1))
+            total = max(len(ticks), (ticks[-1] - base) // self.every if self.every else 0)
+            base = ticks[0] - 1
+        # In their order: a tick that is put off holds up those after it, so that none is passed over.
+        due = list(takewhile(lambda each: each + self.delay(each) <= now, ticks))
+        return due[::-1], total - (len(ticks) - len(due)), due[-1] if due else base
+
+    def _between(self, after: int, until: int) -> Iterator[int]:
+        tick = self.after(after)
+        while tick is not None and tick <= until:
+            yield tick
+            tick = self.after(tick)
 
 
 def encoded(values: Mapping[str, Any]) -> str:

@@ -35,14 +35,11 @@ class Schedules(Feature):
         """Return the scheduler; none with ``--burst``."""
         from redis_kit.queues.features.schedules.scheduler import Scheduler
 
-        if supervisor.options.burst:
-            return ()
-        queue = supervisor.options.queues[0]
-        return (Scheduler(supervisor.id, queue, run_flow=supervisor.queues[0].run_flow, fork=supervisor.start_helper),)
+        return () if supervisor.options.burst else (Scheduler(supervisor),)
 
 
 def _changed(*, instance: Any, signal: Any, raw: bool = False, **kwargs: Any) -> None:
     if not raw:  # a fixture may be loaded before its table's other rows; workers store it within a minute
-        from redis_kit.queues.features.schedules import rows
+        from redis_kit.queues.features.schedules import control
 
-        rows.push(instance, deleted=signal is signals.post_delete)
+        control.push(instance, deleted=signal is signals.post_delete)

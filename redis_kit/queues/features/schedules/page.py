@@ -13,9 +13,8 @@ from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Lines, Link
 from redis_kit.core.text import duration
 from redis_kit.queues.dashboard.job_page import STATUSES
 from redis_kit.queues.dashboard.panel import MANAGE, button
-from redis_kit.queues.features.schedules import control, store, words
-from redis_kit.queues.features.schedules.state import OVERDUE, StoredSchedule
-from redis_kit.queues.features.schedules.store import Page
+from redis_kit.queues.features.schedules import control, inspection, store
+from redis_kit.queues.features.schedules.store import OVERDUE, Page, StoredSchedule
 
 SLUG = "schedule"
 NONE = gettext_lazy("There are no schedules. Workers declare those of the code when they start.")
@@ -41,12 +40,12 @@ class SchedulesPanel(Panel):
 
     def content(self) -> Iterator[Content]:
         """Yield figures, the schedules by name, and the ticks of the next 24 hours. Three round trips."""
-        coming, text = control.listed("due", limit=MOST_ROWS), self.viewer.asked.get("name", "").strip()
-        page = control.listed(offset=(self.viewer.page - 1) * MOST_ROWS, limit=MOST_ROWS, beginning=text)
+        coming, text = inspection.listed("due", limit=MOST_ROWS), self.viewer.asked.get("name", "").strip()
+        page = inspection.listed(offset=(self.viewer.page - 1) * MOST_ROWS, limit=MOST_ROWS, beginning=text)
         yield from figures(coming)
-        yield schedules_table(page, control.outcomes(page.schedules), linked=self.viewer.may(MANAGE), searched=text)
+        yield _schedules_table(page, inspection.outcomes(page.schedules), linked=self.viewer.may(MANAGE), searched=text)
         yield from Pages.of(SLUG, self.viewer.page, page.total, {"name": text} if text else {})
-        yield next_table(coming, control.next_ticks(coming, MOST_ROWS, each=OF_EACH))
+        yield _next_table(coming, inspection.next_ticks(coming, MOST_ROWS, each=OF_EACH))
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the schedules that tick next. One round trip."""
@@ -92,8 +91,7 @@ def figures(coming: Page) -> Iterator[Figure]:
         yield Figure(_("Overdue by"), timedelta(milliseconds=late), hint=hint, alarm=True)
 
 
-def next_table(coming: Page, ticks: list[tuple[int, StoredSchedule]]) -> Table:
-    """Return the first ticks of each schedule in the next 24 hours."""
+def _next_table(coming: Page, ticks: list[tuple[int, StoredSchedule]]) -> Table:
     columns = (_("Time"), _("In"), _("Schedule"))
     rows = [
         (_moment(at), _overdue(coming.now - at) or timedelta(milliseconds=max(0, at - coming.now)), Lines(_names(info)))
@@ -106,8 +104,7 @@ def next_table(coming: Page, ticks: list[tuple[int, StoredSchedule]]) -> Table:
     return Table(title, columns, rows, empty=why if new else _("No schedule ticks within 24 hours."))
 
 
-def schedules_table(page: Page, outcomes: dict[str, str], *, linked: bool, searched: str = "") -> Table:
-    """Return the schedules of a page, with their buttons. If ``linked``, jobs link to their pages."""
+def _schedules_table(page: Page, outcomes: dict[str, str], *, linked: bool, searched: str) -> Table:
     columns = (_("Schedule"), _("When"), _("Next tick"), _("Last tick"), _("Outcome"), _("Runs"))
     return Table(
         _("Schedules by name"),
@@ -128,7 +125,7 @@ def _row(info: StoredSchedule, now: int, status: str, *, linked: bool) -> tuple[
     counts = [(state.skips, _("%d skipped")), (state.missed, _("%d missed"))]
     return (
         Lines((*_names(info), info.problem)),
-        words.when(info.definition) if info.definition else "",
+        inspection.when(info.definition) if info.definition else "",
         _next(info, now),
         Lines((_moment(state.tick), _("%s late") % duration(state.late / 1000))) if state.tick else "",
         Lines((OUTCOMES.get(state.outcome, ""), outcome)) if state.outcome else "",

@@ -1,18 +1,21 @@
 """Schedules in Redis, as flows: what code and database say about them, their due times, and what became of ticks."""
 
+import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from redis_kit.core.errors import RedisFailure
+from redis_kit.core.errors import ConfigurationError, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues.engine.calls import QueueScript
-from redis_kit.queues.features.schedules import state
-from redis_kit.queues.features.schedules.state import State, StoredSchedule
+from redis_kit.queues.features.schedules.definition import Definition, loaded
 from redis_kit.queues.settings import QueueSettings
 
 CLAIMED = 100  # schedules in one call
@@ -26,14 +29,110 @@ DECLARED = 5000  # of a release in one call: once that is known, a schedule that
 NOW = 1  # a due time that has passed
 SOME_DAY = 86_400_000  # ms to the next look at a schedule that does not tick: it is forgotten with its code
 STORED = "stored"  # when all rows of the database were stored, among the versions
-RETRIED, ADDED, REPEATED, SKIPPED, WAITS = 2, 1, 0, -1, -2
+OVERDUE = 10_000  # ms: a claim whose supervisor has died is over before that
+ADDED, RETRIED, SKIPPED, WAITS, MISSED = "added", "retried", "skipped", "waits", "missed"  # what became of a tick
+REPEATED = "repeated"  # what put_tick says of a tick that another supervisor added, and died before it counted it
 CLAIM_TICKS, CONFIRM_TICKS, PUT_TICK, DECLARE_SCHEDULES, STORE_SCHEDULES, LIST_SCHEDULES = (
     QueueScript(name, __package__)
-    for name in (
-        *("claim_ticks", "confirm_ticks", "put_tick"),
-        *("declare_schedules", "store_schedules", "list_schedules"),
-    )
+    for name in ("claim_ticks", "confirm_ticks", "put_tick", "declare_schedules", "store_schedules", "list_schedules")
 )
+
+
+class State(NamedTuple):
+    """Up to when ticks are over, and the latest one: when it was, its outcome, how late it was, and its job.
+
+    Times are in ms. ``timing`` changes with the times of the schedule; ``next`` is the next tick; ``runs``,
+    ``skips`` and ``missed`` count ticks; ``problem`` is why it can't run.
+    """
+
+    timing: str = ""
+    last: int | None = None
+    next: int | None = None
+    tick: int = 0
+    outcome: str = ""
+    late: int = 0
+    job: str = ""
+    queue: str = ""
+    runs: int = 0
+    skips: int = 0
+    missed: int = 0
+    problem: str = ""
+
+    def dumps(self) -> str:
+        """Return it as JSON."""
+        plain = State()
+        values = {name: value for name, value in self._asdict().items() if value != getattr(plain, name)}
+        return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+
+
+def read_state(stored: str) -> State:
+    """Return a stored state; an empty one for anything that is none, as of a newer release."""
+    with suppress(ValueError, TypeError):
+        return State(**{name: value for name, value in json.loads(stored).items() if name in State._fields})
+    return State()
+
+
+@dataclass(frozen=True)
+class StoredSchedule:
+    """A schedule as it is stored. ``look`` is when to look at it, in ms, None for never.
+
+    ``code`` declares it, and ``row`` is what the database says. Both are JSON, "" for nothing.
+    """
+
+    name: str
+    look: int | None
+    code: str
+    row: str
+    state: State
+
+    def load(self) -> Definition:
+        """Return its definition. Raises what keeps it from being one here."""
+        return loaded(self.name, self.code, self.row)
+
+    @cached_property
+    def _loaded(self) -> tuple[Definition | None, str]:
+        try:
+            return self.load(), self.state.problem
+        except (ConfigurationError, ValueError, TypeError) as error:
+            return None, str(error)
+
+    @property
+    def definition(self) -> Definition | None:
+        """Return its definition; None if it can't be read."""
+        return self._loaded[0]
+
+    @property
+    def problem(self) -> str:
+        """Return why it does not run; "" if it does."""
+        return self._loaded[1]
+
+    @property
+    def source(self) -> Literal["code", "database", "both"]:
+        """Return who says how it is."""
+        return "both" if self.code and self.row else "database" if self.row else "code"
+
+    @property
+    def paused(self) -> bool:
+        """Return whether it is off."""
+        return self.definition is not None and not self.definition.enabled
+
+    @property
+    def new(self) -> bool:
+        """Return whether no worker has planned it yet."""
+        return not (self.look or self.problem) and self.state == State()
+
+    @property
+    def due(self) -> int | None:
+        """Return when its next tick is due, in ms; None without one."""
+        tick = self.state.next
+        if self.definition is None or tick is None or self.paused:
+            return None
+        return tick + self.definition.delay(tick)
+
+    def overdue(self, now: int) -> int:
+        """Return for how many ms its next tick has been due if that is too long, else 0."""
+        late = 0 if self.due is None else now - self.due
+        return late if late >= OVERDUE else 0
 
 
 class Schedules(Primitive):
@@ -124,10 +223,10 @@ def confirm(claim: bytes, rows: Sequence[Confirmation]) -> Flow[int]:
     return count
 
 
-def put(steps: Sequence[ScriptCall]) -> Flow[list[tuple[int, str] | RedisFailure]]:
-    """Add the jobs of ticks: for each the answer and the id of the job that there is, or an error of its queue."""
+def put(steps: Sequence[ScriptCall]) -> Flow[list[tuple[str, str] | RedisFailure]]:
+    """Add the jobs of ticks: for each its outcome and the id of the job that there is, or an error of its queue."""
     replies = yield Batch(steps, lenient=True)
-    return [reply if isinstance(reply, RedisFailure) else (reply[0], _text(reply[1])) for reply in replies]
+    return [reply if isinstance(reply, RedisFailure) else (_text(reply[0]), _text(reply[1])) for reply in replies]
 
 
 def page(order: Literal["due", "names"], offset: int, limit: int, *, beginning: str = "") -> Flow[Page]:
@@ -155,7 +254,7 @@ def _schedules(rows: Sequence[bytes]) -> list[StoredSchedule]:
             int(float(due)) if due else None,
             _text(code).partition("\n")[2],
             _text(row).partition("\n")[2],
-            state.read(_text(became)),
+            read_state(_text(became)),
         )
         for name, due, code, row, became in batched(rows, 5)
     ]

@@ -17,39 +17,41 @@ from redis_kit.queues.engine import feature, history, ids, message
 from redis_kit.queues.engine.feature import lane_of
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.engine.spread import spread
-from redis_kit.queues.engine.unique import UniqueKey
 from redis_kit.queues.errors import GiveUp
 from redis_kit.queues.features.schedules import store
 from redis_kit.queues.features.schedules.definition import Definition
 from redis_kit.queues.features.schedules.periodic import runs_here
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.tasks import current_job, enqueue, registry
+from redis_kit.queues.tasks.enqueue import PackedCall
 from redis_kit.queues.tasks.options import copy
 from redis_kit.queues.tasks.task import Task, extended
 
 
 class ScheduledCall(NamedTuple):
-    """The call of a schedule: its queue, and the body of its jobs. ``backend`` is "" if no result is stored."""
+    """The call of a schedule, and the queue of its jobs. ``backend`` is "" if no result is stored."""
 
+    definition: Definition
     queue: str
-    body: bytes
-    key: UniqueKey | None = None
+    packed: PackedCall
     priority: int = 0
     backend: str = ""
-    lane: str = ""
 
-    def shard(self, name: str) -> str:
-        """Return the queue, or the shard of it, that gets the jobs of the schedule of this name."""
-        return spread().place(self.queue, lane=self.lane, key=self.key, id=name) or self.queue
+    @property
+    def shard(self) -> str:
+        """Return the queue, or the shard of it, that gets the jobs of the schedule."""
+        place = spread().place(self.queue, lane=self.packed.lane, key=self.packed.key, id=self.definition.name)
+        return place or self.queue
 
-    def step(self, definition: Definition, tick: int) -> ScriptCall:
+    def step(self, tick: int) -> ScriptCall:
         """Return the step that adds the job of a tick; 0 for a run that somebody asked for."""
-        name, queue = definition.name, self.shard(definition.name)
+        name, queue = self.definition.name, self.shard
         id = job_id(queue, name, tick) if tick else ids.new_call(queue)
         about = history.line(timezone.now(), None, self.backend) if self.backend else b""
-        key, until = (self.key.key, self.key.until) if self.key else ("", "")
-        job = (self.priority, id, about + self.body, key, until, self.lane)
-        return store.PUT_TICK(Queue(queue).key(""), name, tick, definition.overlap, *job, job=key or "-")
+        body, unique, lane = self.packed
+        key, until = (unique.key, unique.until) if unique else ("", "")
+        job = (self.priority, id, about + body, key, until, lane)
+        return store.PUT_TICK(Queue(queue).key(""), name, tick, self.definition.overlap, *job, job=key or "-")
 
 
 def job_id(queue: str, name: str, tick: int) -> str:
@@ -71,10 +73,10 @@ def call_of(definition: Definition, relay_queue: str) -> ScheduledCall:
             if definition.queue:
                 task = task.using(queue_name=definition.queue)
             packed = enqueue.packed(task, args, kwargs)
-            stored_for = task.backend if task.store_result else ""
-            return ScheduledCall(task.queue_name, packed.body, packed.key, task.priority, stored_for, lane=packed.lane)
+            backend = task.backend if task.store_result else ""
+            return ScheduledCall(definition, task.queue_name, packed, task.priority, backend)
     body = message.dumps(NAME, [definition.kind, name, definition.queue, args, kwargs], {})
-    return ScheduledCall(relay_queue, body, lane=lane_of(relay_queue))
+    return ScheduledCall(definition, relay_queue, PackedCall(body, None, lane_of(relay_queue)))
 
 
 def send(kind: str, name: str, queue: str, args: list[Any], kwargs: dict[str, Any]) -> None:

@@ -79,27 +79,21 @@ class ShardedQueues(Spread):
 
     def each(self, queue: Primitive, flow: OfOne[Result]) -> Flow[list[Result]]:
         """See Spread. One more round trip if the settings name SHARDS."""
-        if not _is_spread(queue):
-            return [(yield from flow(queue))]
-        names = (yield from self.existing([queue.name]))[queue.name]
-        return (yield from gather([flow(self.part(queue, name)) for name in names]))
+        parts = yield from self._parts(queue)
+        return [(yield from flow(queue))] if parts == [queue] else (yield from gather([*map(flow, parts)]))
 
     def until(self, queue: Primitive, limit: int | None, flow: UpTo) -> Flow[int]:
         """See Spread."""
-        if not _is_spread(queue):
-            return (yield from flow(queue, limit))
         changed = 0
-        for name in (yield from self.existing([queue.name]))[queue.name]:
-            changed += yield from flow(self.part(queue, name), None if limit is None else limit - changed)
+        for part in (yield from self._parts(queue)):
+            changed += yield from flow(part, None if limit is None else limit - changed)
             if changed == limit:
                 break
         return changed
 
     def of_id(self, queue: Primitive, id: str, flow: OfOne[Result]) -> Flow[Result]:
         """See Spread. That is the one that the id names, or else all are asked: the first true result counts."""
-        if not _is_spread(queue):
-            return (yield from flow(queue))
-        if named := ids.part_of(queue.name, id):
+        if _is_spread(queue) and (named := ids.part_of(queue.name, id)):
             result = yield from flow(self.part(queue, named))
             if result:
                 return result
@@ -145,6 +139,11 @@ class ShardedQueues(Spread):
             by_shard.setdefault(getattr(job, "shard", "") or queue.name, []).append(job)
         lost = yield from gather([claim.ack(self.part(queue, name), some) for name, some in by_shard.items()])
         return [job for some in lost for job in some]
+
+    def _parts(self, queue: Primitive) -> Flow[list[Primitive]]:
+        if not _is_spread(queue):
+            return [queue]
+        return [self.part(queue, name) for name in (yield from self.existing([queue.name]))[queue.name]]
 
     def _older(self, queues: Iterable[str], using: str) -> Flow[list[str]]:
         from redis_kit.queues.reports import stats

@@ -1,23 +1,30 @@
-"""Counts the attempts of tasks in a worker process, and sends the counts every few seconds, in one round trip."""
+"""Counts the attempts of tasks in a worker process; adds up what a queue counts in its minutes, in a supervisor."""
 
 import logging
 from collections import defaultdict
 from collections.abc import Sequence
-from threading import Event, Lock
+from threading import Lock
+from time import monotonic
 
 from redis_kit.core.errors import CommandFailed, KeyConflict, RedisFailure
 from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
-from redis_kit.core.steps import TolerantBatch
-from redis_kit.queues.engine.feature import ProcessPart
+from redis_kit.core.steps import Batch, TolerantBatch
+from redis_kit.queues.engine.calls import QueueScript
+from redis_kit.queues.engine.feature import Process, ProcessPart
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.features.statistics import counts as run_counts
-from redis_kit.queues.features.statistics import store
+from redis_kit.queues.features.statistics.counts import HOURS, KEPT_HOURS
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.worker.shared.failures import guarded
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 EVERY = 5.0  # seconds
 MOST = 1000  # attempts in a list
+MOST_TASKS = 100  # of a queue
+FOLD_INTERVAL = 60.0  # seconds between two looks at past hours
+SOON = 1.0  # seconds to the next look if hours are left
+AT_ONCE = 12  # hours that one call adds up, of 71 at most
+COUNT_RUNS, FOLD_HOURS = QueueScript("count_runs", __package__), QueueScript("fold_hours", __package__)
 logger = logging.getLogger("redis_kit.worker")
 
 ByTask = dict[str, defaultdict[int, float]]
@@ -29,8 +36,8 @@ class TaskStatistics(ProcessPart):
     Counts that the server did not take are sent again, unless it may have added them: nothing is counted twice.
     """
 
-    def __init__(self, sources: Sequence[WorkerQueue], stopping: Event) -> None:
-        self._sources, self._stopping = sources, stopping
+    def __init__(self, process: Process) -> None:
+        self._sources, self._stopping = process.sources, process.stopping
         self._lock = Lock()
         self._counts: dict[int, ByTask] = {}  # by the number of the queue
         self._attempts: list[tuple[int, str, float, float, float, bool]] = []  # that were not added up yet
@@ -64,7 +71,15 @@ class TaskStatistics(ProcessPart):
             counts, self._counts = self._counts, {}
         if not counts:
             return
-        steps = [store.count_runs(self._sources[number].key(""), by_task) for number, by_task in counts.items()]
+        steps = [
+            COUNT_RUNS(
+                self._sources[number].key(""),
+                HOURS,
+                MOST_TASKS,
+                *(part for task, sums in by_task.items() for part in (task, run_counts.dumps(sums))),
+            )
+            for number, by_task in counts.items()
+        ]
         try:
             replies = self._sources[0].run_flow(single(TolerantBatch(steps)))
         except RedisFailure as error:
@@ -85,3 +100,18 @@ class TaskStatistics(ProcessPart):
                 sums = self._counts_of(number, task)
                 for what, count in more.items():
                     sums[what] += count
+
+
+class HourFolding:
+    """Adds up what queues counted in the minutes of past hours. One round trip each minute."""
+
+    def __init__(self, queues: Sequence[Queue]) -> None:
+        self.due = monotonic() + FOLD_INTERVAL
+        self._queues = queues
+
+    def run(self) -> None:
+        """Add up some past hours of each queue."""
+        steps = [FOLD_HOURS(queue.key(""), AT_ONCE, KEPT_HOURS) for queue in self._queues]
+        replies = self._queues[0].run_flow(single(Batch(steps, lenient=True)))
+        is_left = any(reply for reply in replies if not isinstance(reply, RedisFailure))
+        self.due = monotonic() + (SOON if is_left else FOLD_INTERVAL)

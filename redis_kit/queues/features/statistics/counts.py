@@ -17,6 +17,7 @@ FIRST = 6  # classes below 1 ms
 ROUNDING = 1e-9  # the end of a class is in it
 FAILURES, RUN_MS, WAIT_MS = 128, 129, 130  # after the classes of run times and those of waits
 HOUR = 3600
+HOURS, KEPT_HOURS = 72, 90 * 24  # for which counts of tasks and numbers of queues are stored
 _COUNT = struct.Struct(">BI")
 _BLOCK = struct.Struct(">IH")
 _MOST = 2**32 - 1

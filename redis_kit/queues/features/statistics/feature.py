@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from redis_kit.queues.engine.feature import Duty, Feature, Process, ProcessPart, Supervision
+from redis_kit.queues.engine.feature import Duty, Feature, Supervision
 
 
 class Statistics(Feature):
@@ -12,13 +12,8 @@ class Statistics(Feature):
     name = "statistics"
     panels = ("redis_kit.queues.features.statistics.page.TasksPanel",)
     metrics = ("redis_kit.queues.features.statistics.metrics.TaskMetrics",)
+    process_parts = {"worker": "redis_kit.queues.features.statistics.counter.TaskStatistics"}
     queue_view = "redis_kit.queues.features.statistics.view"
-
-    def process_part(self, process: Process) -> ProcessPart | None:
-        """Return the counter of a worker process."""
-        from redis_kit.queues.features.statistics.counter import TaskStatistics
-
-        return TaskStatistics(process.sources, process.stopping) if process.kind == "worker" else None
 
     def hours(self, queue: str, count: int) -> Any:
         """Return the flow that reads the numbers of a queue by hour."""
@@ -28,6 +23,6 @@ class Statistics(Feature):
 
     def duties(self, supervisor: Supervision) -> Iterable[Duty]:
         """Return the one that adds up past minutes."""
-        from redis_kit.queues.features.statistics.store import HourFolding
+        from redis_kit.queues.features.statistics.counter import HourFolding
 
         return (HourFolding(supervisor.queues),)

@@ -8,13 +8,14 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow, operation, twin
 from redis_kit.core.steps import Batch
 from redis_kit.core.values.numbers import whole_number
+from redis_kit.queues.engine.calls import QueueScript
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.features.statistics import counts as counts_of
-from redis_kit.queues.features.statistics import store
-from redis_kit.queues.features.statistics.counts import TaskStats
+from redis_kit.queues.features.statistics.counts import HOURS, KEPT_HOURS, TaskStats
 from redis_kit.queues.queue import Queue, over
 from redis_kit.queues.reports.stats import QueueHistory, of_all
 
+LIST_RUNS, GET_HOURS = QueueScript("list_runs", __package__), QueueScript("get_hours", __package__)
 ByTask = dict[tuple[str, str], TaskStats]  # by queue and task
 
 
@@ -44,7 +45,7 @@ class StoredRuns(NamedTuple):
 
 
 @operation(over=over)
-def task_stats(queue: str, *, hours: int = store.HOURS, using: str = "default") -> Flow[dict[str, TaskStats]]:
+def task_stats(queue: str, *, hours: int = HOURS, using: str = "default") -> Flow[dict[str, TaskStats]]:
     """Return the statistics of a queue's tasks by their names, of the last hours, 1 to 72, the present one among them.
 
     Workers count attempts that ended, and send their counts every five seconds. A percentile is the longest time that
@@ -56,7 +57,7 @@ def task_stats(queue: str, *, hours: int = store.HOURS, using: str = "default") 
 
 
 @operation(over=over)
-def task_history(queue: str, task: str, *, hours: int = store.HOURS, using: str = "default") -> Flow[TaskHistory]:
+def task_history(queue: str, task: str, *, hours: int = HOURS, using: str = "default") -> Flow[TaskHistory]:
     """Return the statistics of one task of a queue in each of the last hours, 1 to 72, the present one among them.
 
     An hour without an attempt has no percentiles. It costs as much as task_stats(), and raises InvalidValue.
@@ -73,29 +74,16 @@ def stored_runs(queues: Sequence[str], hours: int, using: str = "default") -> St
 
 def read_runs(queues: Iterable[str], hours: int, using: str) -> Flow[StoredRuns]:
     """See stored_runs(). Those of a damaged key are left out."""
-    whole_number("hours", hours, (1, store.HOURS))
+    whole_number("hours", hours, (1, HOURS))
     present = 0
     blocks: dict[tuple[str, str], list[bytes]] = {}
-    for queue, reply in (
-        yield from of_all(list(dict.fromkeys(queues)), using, lambda base: store.LIST_RUNS(base, hours))
-    ):
+    for queue, reply in (yield from of_all(queues, using, lambda base: LIST_RUNS(base, hours))):
         if isinstance(reply, RedisFailure):
             continue
         present = max(present, reply[0])
         for task, stored in zip(reply[1::2], reply[2::2], strict=True):
             blocks.setdefault((queue, task.decode("utf-8", "replace")), []).append(stored)
     return StoredRuns(present or int(time.time() // counts_of.HOUR), blocks)
-
-
-def latest_hours(queues: Iterable[str], using: str) -> Flow[tuple[int, ByTask, ByTask]]:
-    """Return the present hour since 1970, its statistics and those of the hour before.
-
-    They have all tasks, also those that ran in neither of them.
-    """
-    runs = yield from read_runs(queues, 2, using)
-    hours = {key: counts_of.by_hour(stored) for key, stored in runs.blocks.items()}
-    present = {key: counts_of.stats(counts[runs.hour]) for key, counts in hours.items()}
-    return runs.hour, present, {key: counts_of.stats(counts[runs.hour - 1]) for key, counts in hours.items()}
 
 
 @operation(over=over)
@@ -110,9 +98,9 @@ def queue_history(queue: str, *, hours: int = 168, using: str = "default") -> Fl
 
 def read_history(queue: str, hours: int, using: str) -> Flow[QueueHistory]:
     """See queue_history()."""
-    whole_number("hours", hours, (1, store.KEPT_HOURS))
+    whole_number("hours", hours, (1, KEPT_HOURS))
     names = yield from spread().existing([queue])
-    replies = yield Batch([store.GET_HOURS(Queue(name, using=using).key(""), hours) for name in names[queue]])
+    replies = yield Batch([GET_HOURS(Queue(name, using=using).key(""), hours) for name in names[queue]])
     done, failed, begun, late = (_by_hour(replies, at, sum) for at in range(1, 5))
     lateness = [total / 1000 / max(1, count) for total, count in zip(late, begun, strict=True)]
     latest = [most / 1000 for most in _by_hour(replies, 5, max)]

@@ -9,7 +9,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.metrics.families import Histogram, Metric, MetricSource, Sample, seen_to_restart
 from redis_kit.queues.features.statistics import counts as counts_of
 from redis_kit.queues.features.statistics.counts import TaskStats
-from redis_kit.queues.features.statistics.inspection import ByTask, latest_hours
+from redis_kit.queues.features.statistics.inspection import StoredRuns, read_runs
 from redis_kit.queues.reports.stats import read_names
 
 RUN_TIME = Metric(
@@ -33,19 +33,23 @@ class TaskMetrics(MetricSource):
     def read(self, using: str, limit: int) -> Flow[list[Sample]]:
         """Return the samples. Two round trips."""
         names = yield from read_names()
-        hour, present, before = yield from latest_hours(names, using)
-        minute = min(max(60 * hour, int(time() // 60)), 60 * hour + 59)  # the clock of the server says the hour
-        return list(samples(present, before, set(names[:limit]), minute, limit))
+        runs = yield from read_runs(names, 2, using)
+        first = 60 * runs.hour  # by the clock of the server
+        minute = min(max(first, int(time() // 60)), first + 59)
+        return list(samples(runs, set(names[:limit]), minute, limit))
 
 
-def samples(present: ByTask, before: ByTask, names: Collection[str], minute: int, limit: int) -> Iterator[Sample]:
+def samples(runs: StoredRuns, names: Collection[str], minute: int, limit: int) -> Iterator[Sample]:
     """Yield the samples of tasks; those that took the most time if there are more of them than ``limit``."""
-    listed = [key for key in present if key[0] in names]
-    for key in sorted(listed, key=lambda key: -(present[key].total + before[key].total))[:limit]:
-        stats = present[key]
-        histogram = _histogram(stats if seen_to_restart(minute, stats.runs, before[key].runs) else NO_RUNS)
+    listed = []
+    for key, stored in runs.blocks.items():
+        if key[0] in names:
+            hours = counts_of.by_hour(stored)
+            listed.append((key, counts_of.stats(hours[runs.hour]), counts_of.stats(hours[runs.hour - 1])))
+    for key, stats, before in sorted(listed, key=lambda each: -(each[1].total + each[2].total))[:limit]:
+        histogram = _histogram(stats if seen_to_restart(minute, stats.runs, before.runs) else NO_RUNS)
         yield RUN_TIME.sample(histogram, *key)
-        yield TASK_FAILED.sample(seen_to_restart(minute, stats.failures, before[key].failures), *key)
+        yield TASK_FAILED.sample(seen_to_restart(minute, stats.failures, before.failures), *key)
 
 
 def _histogram(stats: TaskStats) -> Histogram:

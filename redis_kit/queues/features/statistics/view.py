@@ -6,9 +6,8 @@ from redis_kit.core import terminal
 from redis_kit.core.terminal import aligned, cut, duration, estimate
 from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand
-from redis_kit.queues.features.statistics.counts import TaskStats
+from redis_kit.queues.features.statistics.counts import HOURS, TaskStats
 from redis_kit.queues.features.statistics.inspection import stored_runs
-from redis_kit.queues.features.statistics.store import HOURS
 
 NAME = "tasks"
 TASK_COLUMNS = (

@@ -11,7 +11,7 @@ from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.text import shortened
 from redis_kit.queues import validation
 from redis_kit.queues.engine import payload
-from redis_kit.queues.engine.calls import NewJob, QueueScript, when
+from redis_kit.queues.engine.calls import NewJob, QueueScript, Turn
 from redis_kit.queues.engine.unique import PutResult, UniqueKey, digest
 from redis_kit.queues.tasks.options import bound, hint_of_names, parameters
 
@@ -30,20 +30,11 @@ PUT_UNIQUE = QueueScript("put_unique", __package__)
 ADDED, REPLACED = 1, 2
 
 
-def put(
-    base: str,
-    job: NewJob,
-    key: UniqueKey,
-    *,
-    delay: int,
-    due: int,
-    priority: int,
-    own: bool = False,
-    lane: str = "",
-) -> ScriptCall:
+def put(base: str, job: NewJob, key: UniqueKey, turn: Turn, *, own: bool = False) -> ScriptCall:
     """Return the step that adds a job unless its unique key is in use; see engine.calls.put()."""
     name, until, replace = key
-    return PUT_UNIQUE(base, when(delay, due), priority, *job, name, until, int(replace), int(own), lane, job=name)
+    numbers = turn.start, turn.priority
+    return PUT_UNIQUE(base, *numbers, *job, name, until, int(replace), int(own), turn.lane, job=name)
 
 
 def result(reply: Sequence[Any]) -> PutResult:

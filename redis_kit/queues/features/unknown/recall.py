@@ -14,16 +14,18 @@ from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch
 from redis_kit.core.terminal import rounded_duration
 from redis_kit.queues.engine import message
+from redis_kit.queues.engine.calls import QueueScript
 from redis_kit.queues.engine.liveness import HeartbeatReply
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import UnknownTask
-from redis_kit.queues.features.unknown import store
 from redis_kit.queues.reports import unknown_calls
 from redis_kit.queues.reports.unknown_calls import UnknownCalls
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import discovery, registry
 
 logger = logging.getLogger("redis_kit.worker")
+RECALL = QueueScript("recall", __package__)
+RECALLED = 500  # jobs made ready in a second
 RESTART = "restart this worker with the new code (or use --reload)"
 UNFIT = f"{RESTART}, or give new parameters a default"
 
@@ -54,7 +56,10 @@ class Recall:
         self._reported = {}
         if not calls:
             return
-        steps = [store.recall_step(queue, shape, can_run=can_run(shape)) for queue, shape in calls]
+        steps = [
+            RECALL(queue.key(""), digest := unknown_calls.digest(shape), int(can_run(shape)), RECALLED, job=digest)
+            for queue, shape in calls
+        ]
         replies = calls[0][0].run_flow(single(Batch(steps, lenient=True)))
         ready: set[str] = set()
         waiting: defaultdict[tuple[str, str], list[UnknownCalls]] = defaultdict(list)

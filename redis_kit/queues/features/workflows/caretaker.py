@@ -7,7 +7,7 @@ or cancelled, or whose last worker died before it could report, and steps whose 
 import logging
 from collections.abc import Callable
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
@@ -15,11 +15,11 @@ from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call
 from redis_kit.core.values.sequences import batched
-from redis_kit.queues.features.workflows import calls, transitions
-from redis_kit.queues.features.workflows.calls import StepJob, read_node
-from redis_kit.queues.features.workflows.keys import list_key, workflow_key
+from redis_kit.queues.features.workflows import store
 from redis_kit.queues.features.workflows.step import StepCall
+from redis_kit.queues.features.workflows.store import StepJob, list_key, read_node, workflow_key
 from redis_kit.queues.keys import QueueKeys
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.worker.shared.failures import UNAVAILABLE
 
 logger = logging.getLogger("redis_kit.worker")
@@ -28,13 +28,6 @@ SOON = 1.0  # seconds to the next run if there was more than one run can do
 NOBODY = -1  # made no step due
 SAMPLE = 10  # workflows of the list that are looked at, whether they have expired
 MISSING = "its job is gone: it was cancelled or deleted, or the server lost it with its data"
-
-
-class Repaired(NamedTuple):
-    """The repairs of a workflow: how many jobs were added, and the steps that failed, with the errors."""
-
-    added: int
-    failed: list[tuple[int, str]]
 
 
 class Caretaker:
@@ -60,7 +53,7 @@ class Caretaker:
         except RedisFailure as error:
             self._log_limit.log(logger.error, "", "Workflows can't be read: %s", error)
             return
-        if many_expired or len(ids) == calls.CHECKED_WORKFLOWS:
+        if many_expired or len(ids) == store.CHECKED_WORKFLOWS:
             self.due = monotonic() + SOON
         for id in ids:
             try:
@@ -78,7 +71,7 @@ class Caretaker:
 
 def taken() -> Flow[list[str]]:
     """Return the workflows to look at now. One round trip."""
-    ids = yield calls.TAKE_CHECKS(list_key(), calls.CHECKED_WORKFLOWS, calls.NEXT_CHECK)
+    ids = yield store.TAKE_CHECKS(list_key(), store.CHECKED_WORKFLOWS, store.NEXT_CHECK)
     return [id.decode("utf-8", "replace") for id in ids]
 
 
@@ -97,12 +90,15 @@ def forget_expired() -> Flow[bool]:
 
 
 def _forget(id: str) -> ScriptCall:
-    return calls.FORGET(list_key(), id, calls.NEVER_STARTED)
+    return store.FORGET(list_key(), id, store.NEVER_STARTED)
 
 
-def repair(id: str) -> Flow[Repaired]:
-    """Look at 100 steps of a workflow that were not looked at for some time. One round trip, and more for repairs."""
-    status, *rows = yield calls.CHECK(workflow_key(id), calls.GRACE, calls.CHECKED_STEPS)
+def repair(id: str) -> Flow[tuple[int, list[tuple[int, str]]]]:
+    """Look at 100 steps of a workflow that were not looked at for some time. One round trip, and more for repairs.
+
+    Return how many jobs were added, and the steps that failed, with the errors.
+    """
+    status, *rows = yield store.CHECK(workflow_key(id), store.GRACE, store.CHECKED_STEPS)
     if not status:
         yield _forget(id)
     elif status != b"running":
@@ -117,23 +113,23 @@ def repair(id: str) -> Flow[Repaired]:
             sent.append((StepCall(id, int(number)), state, job))
     added = 0
     if unsent:
-        added = yield from transitions.put([job for _, job in unsent])
-        yield calls.CONFIRM(workflow_key(id), NOBODY, *(number for number, _ in unsent))
+        added = yield from store.put([job for _, job in unsent])
+        yield store.CONFIRM(workflow_key(id), NOBODY, *(number for number, _ in unsent))
     failed = []
     reasons = yield from _reasons([job for *_, job in sent])
     for (step, state, _), error in zip(sent, reasons, strict=True):
         if error is None:
             continue
-        if (yield from transitions.fail(step, error, expected=state)) == transitions.RECORDED:
+        if (yield from store.fail(step, error, expected=state)) == store.RECORDED:
             failed.append((step.number, error))
-    return Repaired(added, failed)
+    return added, failed
 
 
 def _reasons(jobs: list[StepJob]) -> Flow[list[str | None]]:
     """Return why each job is dead or gone; None for one that is neither."""
     lookups: list[Call] = []
     for job in jobs:
-        keys = QueueKeys.of(transitions.base_of(job.queue))
+        keys = QueueKeys.of(Queue(job.queue).key(""))
         lookups += [Call("HEXISTS", keys.jobs, job.id), Call("ZSCORE", keys.dead, job.id)]
         lookups.append(Call("HGET", keys.reasons, job.id))
     replies = (yield Batch(lookups)) if lookups else []

@@ -17,10 +17,10 @@ from redis_kit.queues.engine import claim
 from redis_kit.queues.engine.done import Ack
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import Cancelled, PayloadTooLarge, UnknownWorkflow
-from redis_kit.queues.features.workflows import calls, current, transitions
-from redis_kit.queues.features.workflows.current import CurrentWorkflow
+from redis_kit.queues.features.workflows import store
+from redis_kit.queues.features.workflows.start import CurrentWorkflow, running
 from redis_kit.queues.features.workflows.step import StepCall, filled, of_call
-from redis_kit.queues.features.workflows.transitions import Begun
+from redis_kit.queues.features.workflows.store import Begun, Node
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.tasks import result as results
 from redis_kit.queues.worker.run.attempt import SUCCEEDED, Attempt, Failed, Middleware
@@ -33,38 +33,25 @@ Answer = TypeVar("Answer")
 
 
 class WorkflowStep:
-    """One attempt of a step. Calls to the server wait for the end of an outage, until ``given_up`` is set."""
+    """One attempt of a step: its workflow, the stored form of its result, and the steps that it adds."""
 
     def __init__(self, source: WorkerQueue, call: StepCall, given_up: Event) -> None:
-        self.call = call
+        self.call, self.workflow = call, CurrentWorkflow(call.workflow)
+        self.value = b""
+        self.nodes: Sequence[Node] = ()
         self._source, self._given_up = source, given_up
-        self.workflow = CurrentWorkflow(call)
-        self._value = b""
-        self._nodes: Sequence[calls.Node] = ()
 
-    def begin(self) -> Begun:
-        """Tell the workflow that the step begins. One round trip."""
-        begun = self._asked(lambda: transitions.begin(self.call))
-        failpoints.reach("step_begun")
-        self._value = begun.value
-        return begun
-
-    def returned(self, returned: Any, value: bytes) -> None:
-        """Take in what the task returned, with its stored form if there is one. One round trip if it added steps.
-
-        Raises InvalidWorkflow, NotSerializable and PayloadTooLarge.
-        """
-        if self.call.keeps and not value:
-            _, value = results.dump_value(returned)
-        self._value = value
-        self._nodes = self._asked(self.workflow.added)
+    def ask(self, flow: Callable[[], Flow[Answer]]) -> Answer:
+        """Carry out a flow. It waits for the end of an outage, until the worker gives up."""
+        answer: Answer = until_answered(lambda: self._source.run_flow(flow()), self._given_up)
+        return answer
 
     def finish(self) -> None:
         """Record that the step succeeded, and add the jobs that are due now. Three round trips, more for many jobs."""
-        how = self._asked(lambda: transitions.finish(self.call, self._value, self._nodes))
-        if how != transitions.RECORDED:
+        how = self.ask(lambda: store.finish(self.call, self.value, self.nodes))
+        if how != store.RECORDED:
             why = "the workflow has expired or was lost"
-            if how == transitions.IGNORED:
+            if how == store.IGNORED:
                 why = "was cancelled or had failed before"
             logger.info("Workflow %s: step %d has succeeded, but %s.", self.call.workflow, self.call.number, why)
 
@@ -73,20 +60,16 @@ class WorkflowStep:
 
         Steps that it added are not kept. So a step with any is made ready again.
         """
-        source, call, value, added = self._source, self.call, self._value, bool(self._nodes)
+        source, call, value, added = self._source, self.call, self.value, bool(self.nodes)
 
         def record() -> None:
             if added:
                 source.put_back([end.token + b"/" + end.id])
                 return
-            source.run_flow(transitions.finish(call, value))
+            source.run_flow(store.finish(call, value))
             source.run_flow(claim.acknowledge(source, end.token.partition(b"/")[0].decode(), [end]))
 
         return RecordedEnd(end.token, end.id, end.value, record)
-
-    def _asked(self, flow: Callable[[], Flow[Answer]]) -> Answer:
-        answer: Answer = until_answered(lambda: self._source.run_flow(flow()), self._given_up)
-        return answer
 
 
 class WorkflowSteps(Middleware):
@@ -95,22 +78,24 @@ class WorkflowSteps(Middleware):
     is_used = attrgetter("call.extra")
 
     def __call__(self, attempt: Attempt) -> Any:
-        """See Middleware."""
+        """See Middleware. One round trip before the task."""
         step = WorkflowStep(attempt.source, of_call(attempt.call), self.worker.given_up)
         attempt.repeatable, attempt.extra = step.repeatable, step
-        begun = step.begin()
-        if begun.how == transitions.ENDED:
+        begun = step.ask(lambda: store.begin(step.call))
+        failpoints.reach("step_begun")
+        if begun.how == store.ENDED:
+            step.value = begun.value
             attempt.value = begun.value if attempt.recorder else b""
             return SUCCEEDED
-        if begun.how not in (transitions.BEGUN, transitions.BEGUN_AGAIN):
+        if begun.how not in (store.BEGUN, store.BEGUN_AGAIN):
             return Failed(_refusal(begun.how, step.call.workflow), attempt.task, final=True)
         attempt.call = call = _filled(attempt.call, step.call, begun)
         attempt.args, attempt.kwargs = call.args, call.kwargs
-        token = current.running.set(step.workflow)
+        token = running.set(step.workflow)
         try:
             ending = self.call_next(attempt)
         finally:
-            current.running.reset(token)
+            running.reset(token)
         if ending is SUCCEEDED:
             self.worker.board.lift(attempt.slot)
             step.finish()
@@ -118,7 +103,10 @@ class WorkflowSteps(Middleware):
 
 
 class StepResults(Middleware):
-    """Takes in what the task of a step returned, and the steps that it added."""
+    """Takes in what the task of a step returned, and the steps that it added: one round trip if there are any.
+
+    Raises InvalidWorkflow, NotSerializable and PayloadTooLarge.
+    """
 
     is_used = attrgetter("call.extra")
 
@@ -126,7 +114,11 @@ class StepResults(Middleware):
         """See Middleware."""
         returned = self.call_next(attempt)
         self.worker.board.lift(attempt.slot)
-        attempt.extra.returned(returned, attempt.value)
+        step = attempt.extra
+        step.value = attempt.value
+        if step.call.keeps and not step.value:
+            _, step.value = results.dump_value(returned)
+        step.nodes = step.ask(step.workflow.added)
         return returned
 
 
@@ -136,7 +128,7 @@ def report_failure(source: Queue, step: StepCall, error: str) -> None:
     If the workflow can't be told, because something else wrote to its keys, workers find out when they look after it.
     """
     try:
-        source.run_flow(transitions.fail(step, error))
+        source.run_flow(store.fail(step, error))
     except UNAVAILABLE:
         raise
     except RedisFailure as failure:
@@ -144,22 +136,19 @@ def report_failure(source: Queue, step: StepCall, error: str) -> None:
 
 
 def _refusal(how: int, workflow: str) -> BaseException:
-    if how == transitions.GONE:
+    if how == store.GONE:
         return UnknownWorkflow(f"workflow {workflow} does not exist: it has expired or was lost")
-    if how == transitions.TOO_LARGE:
-        text = f"the results for this step have more than {calls.MOST_RESULTS:,} bytes, which is the most allowed"
+    if how == store.TOO_LARGE:
+        text = f"the results for this step have more than {store.MOST_RESULTS:,} bytes, which is the most allowed"
         return PayloadTooLarge(text)
-    why = "was cancelled" if how == transitions.CANCELLED else "does not wait for this step now"
+    why = "was cancelled" if how == store.CANCELLED else "does not wait for this step now"
     return Cancelled(f"The workflow of the job {why}.")
 
 
 def _filled(call: Message, step: StepCall, begun: Begun) -> Message:
     """Return the call with the results that it refers to."""
-    args, kwargs = list(call.args), dict(call.kwargs)
+    args: Any = list(call.args)
+    kwargs: Any = dict(call.kwargs)
     for place, source in step.sources:
-        value = filled(source, begun.values, begun.failures)
-        if isinstance(place, str):
-            kwargs[place] = value
-        else:
-            args[place] = value
+        (kwargs if isinstance(place, str) else args)[place] = filled(source, begun.values, begun.failures)
     return call._replace(args=args, kwargs=kwargs)

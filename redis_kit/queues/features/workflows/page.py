@@ -1,8 +1,10 @@
-"""The dashboard's panel of workflows: a list of them, and a page about one."""
+"""The dashboard's panel of workflows: a list of them, and a page about one with its drawing."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any, Literal, NamedTuple
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -12,9 +14,11 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.logs.masking import without_secrets
 from redis_kit.core.panels import (
     MOST_ROWS,
+    Box,
     Content,
     Field,
     Figure,
+    Graph,
     Lines,
     Link,
     Meter,
@@ -28,16 +32,32 @@ from redis_kit.core.steps import Batch, Call
 from redis_kit.core.text import grouped
 from redis_kit.queues.dashboard.panel import MANAGE, button, hidden
 from redis_kit.queues.errors import UnknownWorkflow
-from redis_kit.queues.features.workflows import calls
-from redis_kit.queues.features.workflows import diagram as graph
-from redis_kit.queues.features.workflows import workflow as handles
-from redis_kit.queues.features.workflows.diagram import STATES, ReadNode
-from redis_kit.queues.features.workflows.keys import list_key, workflow_key
-from redis_kit.queues.features.workflows.workflow import StepInfo, Workflow, WorkflowStatus
+from redis_kit.queues.features.workflows import store
+from redis_kit.queues.features.workflows.store import Node, list_key, workflow_key
+from redis_kit.queues.features.workflows.workflow import (
+    ReadNode,
+    StepInfo,
+    Workflow,
+    WorkflowStatus,
+    read_nodes,
+    read_status,
+)
 from redis_kit.queues.queue import Queue
 
 SLUG = "workflows"
-ORDER = ("failed", "cancelled", "running", "due", "waiting", "successful")
+OVER: Any = "over"  # the state of steps that wait when their workflow has ended
+ORDER = ("failed", "cancelled", "running", "due", "waiting", OVER, "successful")
+MOST_MEMBERS = 8  # of a group that is drawn
+MOST_BOXES = 60
+STATES = {
+    "waiting": gettext_lazy("waiting"),
+    "due": gettext_lazy("in its queue"),
+    "running": gettext_lazy("running"),
+    "successful": gettext_lazy("successful"),
+    "failed": gettext_lazy("failed"),
+    "cancelled": gettext_lazy("cancelled"),
+    OVER: gettext_lazy("will not run"),
+}
 OF_STATES = {"running": ("cancel",), "failed": ("retry",), "cancelled": ("retry",)}
 
 
@@ -104,15 +124,17 @@ def _content_of(id: str) -> Iterator[Content]:
     title = _("Workflow %s") % id
     try:
         workflow = Workflow(id)
-        status = workflow.status()
-        listed: list[ReadNode] = workflow.run_flow(handles.nodes(workflow))
+        status, nodes = workflow.run_flow(read_nodes(workflow))
     except (UnknownWorkflow, InvalidValue) as error:
         yield Table(title, (), [], empty=str(error))
         return
     yield _table(title, [(id, status)], linked=False)
-    ended = status.state != "running"
-    yield graph.drawing(listed, ended=ended)
-    yield _steps([step for _, step in listed if step], ended=ended)
+    if status.state != "running":
+        nodes = [
+            (node, step and (step._replace(state=OVER) if step.state == "waiting" else step)) for node, step in nodes
+        ]
+    yield drawing(nodes)
+    yield _steps([step for _, step in nodes if step])
 
 
 def _figures(listing: "Listing") -> Iterator[Figure]:
@@ -143,21 +165,23 @@ def _table(title: Any, workflows: list[tuple[str, WorkflowStatus]], *, linked: b
     return Table(title, columns, rows, empty, actions=("cancel", "retry"), values=ids, offered=offered)
 
 
-def _steps(steps: list[StepInfo], *, ended: bool) -> Table:
+def _steps(steps: list[StepInfo]) -> Table:
     ordered = sorted(steps, key=lambda step: (ORDER.index(step.state) if step.state in ORDER else -1, step.number))
-    rows = [_row(step, ended=ended) for step in ordered[:MOST_ROWS]]
+    rows = [
+        (
+            Lines((step.task, Link(step.id, "queues", {"queue": step.queue, "id": step.id}))),
+            STATES.get(step.state, step.state),
+            step.since,
+            None if step.seconds is None else timedelta(seconds=step.seconds),
+            without_secrets(step.error) if step.error else None,
+        )
+        for step in ordered[:MOST_ROWS]
+    ]
     columns = (_("Job"), _("State"), _("Since"), _("Run time"), _("Error"))
     title = _("Steps")
     if len(ordered) > MOST_ROWS:
         title = _("Steps: the first %(count)d of %(total)d") % {"count": MOST_ROWS, "total": len(ordered)}
     return Table(title, columns, rows)
-
-
-def _row(step: StepInfo, *, ended: bool) -> tuple[Any, ...]:
-    job = Link(step.id, "queues", {"queue": step.queue, "id": step.id})
-    run_time = None if step.seconds is None else timedelta(seconds=step.seconds)
-    error = without_secrets(step.error) if step.error else None
-    return Lines((step.task, job)), graph.state_of(step, ended=ended), step.since, run_time, error
 
 
 class Listing(NamedTuple):
@@ -172,11 +196,90 @@ def read(offset: int, limit: int) -> Flow[Listing]:
     key = list_key("listed")
     total, ids = yield Batch([Call("ZCARD", key), Call("ZREVRANGE", key, offset, offset + limit - 1)])
     names = [id.decode("utf-8", "replace") for id in ids]
-    statuses = [calls.READ_STATUS(workflow_key(id), 0) for id in names]
+    statuses = [store.READ_STATUS(workflow_key(id), 0) for id in names]
     replies = (yield Batch(statuses, lenient=True)) if names else []
     workflows = [
-        (id, handles.read_status(Workflow(id), reply))
+        (id, read_status(Workflow(id), reply))
         for id, reply in zip(names, replies, strict=True)
         if reply and not isinstance(reply, RedisFailure)  # it may have expired: a supervisor takes it off the list
     ]
     return Listing(workflows, total)
+
+
+class _Drawing:
+    """The boxes of a workflow by the number of their first node, and what follows each."""
+
+    def __init__(self, nodes: Sequence[ReadNode]) -> None:
+        self._nodes = {node.number: node for node, _ in nodes}
+        self._members: defaultdict[int, list[Node]] = defaultdict(list)
+        self._boxes: dict[int, int | None] = {}  # by node; None for a group whose members have boxes of their own
+        self.steps: defaultdict[int, list[StepInfo]] = defaultdict(list)
+        for node, step in nodes:  # a group comes before its members
+            is_box = step is not None or (node.number > 0 and len(node.members) > MOST_MEMBERS)
+            outer = self._boxes.get(node.group)
+            self._boxes[node.number] = box = node.number if outer is None and is_box else outer
+            if step and box is not None:
+                self.steps[box].append(step)
+            if node.number:
+                self._members[node.group].append(node)
+        self.after: dict[int, set[int]] = {number: set() for number in self.steps}
+        for node in self._nodes.values():
+            for end in (box for number in node.followers for box in self._first(number)):
+                for begin in self._last(node):
+                    if begin != end and begin in self.after and end in self.after:
+                        self.after[begin].add(end)
+
+    def _first(self, number: int) -> Iterable[int]:
+        if number not in self._nodes:
+            return ()
+        if (box := self._boxes[number]) is not None:
+            return (box,)
+        return [box for member in self._nodes[number].member_numbers for box in self._first(member)]
+
+    def _last(self, node: Node) -> Iterable[int]:
+        if (box := self._boxes[node.number]) is not None:
+            return (box,)
+        ends = [member for member in self._members[node.number] if not member.dependents and member.callback is None]
+        return [box for member in ends for box in self._last(member)]
+
+
+def drawing(nodes: Sequence[ReadNode]) -> Graph:
+    """Return the drawing of a workflow, without boxes if there would be too many."""
+    drawing = _Drawing(nodes)
+    total = Counter(str(STATES.get(step.state, step.state)) for _, step in nodes if step)
+    summary = ", ".join(f"{text}: {count}" for text, count in sorted(total.items()))
+    if len(drawing.after) > MOST_BOXES:
+        return Graph(_("Graph"), [], [], _("Too large to be drawn. %(summary)s") % {"summary": summary})
+
+    @cache
+    def column_of(number: int) -> int:  # to the right of all boxes that it follows
+        return max((column_of(other) + 1 for other, ends in drawing.after.items() if number in ends), default=0)
+
+    rows = Counter[int]()
+    boxes: list[Box] = []
+    for number, steps in drawing.steps.items():
+        column = column_of(number)
+        boxes.append(_box(steps, column, rows[column]))
+        rows[column] += 1
+    places = {number: place for place, number in enumerate(drawing.steps)}
+    arrows = [(places[begin], places[end]) for begin, ends in drawing.after.items() for end in sorted(ends)]
+    return Graph(_("Graph"), boxes, arrows, summary)
+
+
+def _box(steps: Sequence[StepInfo], column: int, row: int) -> Box:
+    words: Counter[str] = Counter(step.state for step in steps)
+    failed, count = words["failed"] + words["cancelled"], len(steps)
+    if count == 1:
+        (step,) = steps
+        return Box(step.task.rpartition(".")[2], STATES.get(step.state, step.state), column, row, _tone(words, failed))
+    name = ngettext("%(count)d step", "%(count)d steps", count) % {"count": count}
+    text = _("%(done)d done, %(failed)d failed") if failed else _("%(done)d done")
+    return Box(name, text % {"done": words["successful"], "failed": failed}, column, row, _tone(words, failed))
+
+
+def _tone(words: Counter[str], failed: int) -> Literal["", "active", "good", "bad"]:
+    if failed:
+        return "bad"
+    if words["due"] or words["running"]:
+        return "active"
+    return "good" if words["successful"] == words.total() else ""

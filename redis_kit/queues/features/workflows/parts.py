@@ -1,6 +1,6 @@
 """The parts of a workflow: steps, chains and groups. Nothing here reads or writes Redis."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from django.utils.module_loading import import_string
@@ -8,7 +8,6 @@ from django.utils.module_loading import import_string
 from redis_kit.core.text import shortened
 from redis_kit.queues import framework
 from redis_kit.queues.errors import InvalidWorkflow
-from redis_kit.queues.framework import BACKEND
 from redis_kit.queues.tasks.task import Step as AnyPart
 
 if TYPE_CHECKING:
@@ -88,27 +87,27 @@ class Step(Part):
         return f"<Step {self.task.module_path}>"
 
 
-class Chain(Part):
+class Parts(Part):
+    """Several parts, at least one."""
+
+    def __init__(self, parts: Iterable[AnyPart]) -> None:
+        super().__init__()
+        self.parts = list(map(checked, parts))
+        if not self.parts:
+            raise InvalidWorkflow(f"A {type(self).__name__.lower()} needs at least one step.")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {len(self.parts)}>"
+
+
+class Chain(Parts):
     """Parts that run one after the other. If one fails, those after it do not run."""
 
-    def __init__(self, parts: Iterable[AnyPart]) -> None:
-        super().__init__()
-        self.parts = several(parts, "chain")
 
-    def __repr__(self) -> str:
-        return f"<Chain of {len(self.parts)}>"
-
-
-class Group(Part):
+class Group(Parts):
     """Parts that run side by side, each as soon as it may. See on_done() for what follows whatever they come to."""
 
-    def __init__(self, parts: Iterable[AnyPart]) -> None:
-        super().__init__()
-        self.parts = several(parts, "group")
-        self.callback: Part | None = None
-
-    def __repr__(self) -> str:
-        return f"<Group of {len(self.parts)}>"
+    callback: Part | None = None
 
     def on_done(self, callback: AnyPart) -> "Group":
         """Let a step run, once, when no step of the group can run any more, also if some failed. Return the group.
@@ -151,35 +150,6 @@ def checked(part: Any) -> Part:
     else:
         given, hint = shortened(part), "Write task.step(...) in place of task(...), which runs the function now."
     raise InvalidWorkflow(f"{given} can't be a part of a workflow: only a step, chain or group can. {hint}")
-
-
-def several(parts: Iterable[Any], name: str) -> list[Part]:
-    """Return parts as a list. Raises InvalidWorkflow if there are none."""
-    given = list(map(checked, parts))
-    if not given:
-        raise InvalidWorkflow(f"A {name} needs at least one step.")
-    return given
-
-
-def backend_of(task: Any) -> Any:
-    """Return the backend of a task. Raises InvalidWorkflow if it knows no workflows."""
-    backend = task.get_backend()
-    if isinstance(backend, import_string(BACKEND)):
-        return backend
-    kind = f"{type(backend).__module__}.{type(backend).__qualname__}"
-    raise InvalidWorkflow(f"The backend of {task.module_path}, {kind}, knows no workflows; use {BACKEND}.")
-
-
-def steps_of(part: Part) -> Iterator[Step]:
-    """Yield the steps of a part, with those of callbacks."""
-    waiting = [part]
-    while waiting:
-        some = waiting.pop()
-        if isinstance(some, Step):
-            yield some
-        elif isinstance(some, (Chain, Group)):
-            callback = some.callback if isinstance(some, Group) else None
-            waiting += [*([callback] if callback else []), *reversed(some.parts)]
 
 
 def _given(parts: tuple[Any, ...]) -> Iterable[Any]:

@@ -12,9 +12,9 @@ from redis_kit.core.values.numbers import seconds
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues import validation
 from redis_kit.queues.engine import history, message
-from redis_kit.queues.features.workflows import calls, transitions
-from redis_kit.queues.features.workflows.calls import Node, StepJob
+from redis_kit.queues.features.workflows import store
 from redis_kit.queues.features.workflows.step import MOST_STEPS
+from redis_kit.queues.features.workflows.store import Node, StepJob
 from redis_kit.queues.settings import QueueSettings
 
 State = Literal["running", "successful", "failed", "cancelled"]
@@ -57,6 +57,9 @@ class StepInfo(NamedTuple):
     seconds: float | None = None
 
 
+ReadNode = tuple[Node, StepInfo | None]  # with how a step is doing, None for a group
+
+
 class Workflow(Primitive):
     """A workflow by its id: ``Workflow(id)``, as ``enqueue()`` of a chain or group returns it.
 
@@ -86,7 +89,8 @@ class Workflow(Primitive):
     @operation
     def steps(self) -> Flow[list[StepInfo]]:
         """Return all steps in the order in which they were written. One round trip, and one for each 500 steps."""
-        return [step for _, step in (yield from nodes(self)) if step]
+        _, nodes = yield from read_nodes(self)
+        return [step for _, step in nodes if step]
 
     @operation
     def wait_until_finished(self, timeout: float) -> Flow[bool]:
@@ -108,7 +112,7 @@ class Workflow(Primitive):
         No step begins any more, callbacks included. Running steps are stopped as Queue.cancel() does it; each counts as
         cancelled, though it may end before. One round trip, and one for each 100 steps that are due or run.
         """
-        return (yield from transitions.cancel(self.name)) == transitions.RECORDED
+        return (yield from store.cancel(self.name)) == store.RECORDED
 
     @operation
     def retry(self) -> Flow[int]:
@@ -117,7 +121,7 @@ class Workflow(Primitive):
         Steps that succeeded do not run again, nor does the callback of a group if it has run. Two round trips, and two
         for each 100 of these steps.
         """
-        return transitions.retry(self.name)
+        return store.retry(self.name)
 
     astatus = twin(status)
     asteps = twin(steps)
@@ -126,13 +130,13 @@ class Workflow(Primitive):
     aretry = twin(retry)
 
     def _status(self, *, waits: bool = False) -> Flow[WorkflowStatus]:
-        return read_status(self, (yield calls.READ_STATUS(self.key(""), int(waits))))
+        return read_status(self, (yield store.READ_STATUS(self.key(""), int(waits))))
 
 
 def read_status(workflow: Workflow, reply: Sequence[Any]) -> WorkflowStatus:
     """Return the reply to read_status by names. Raises UnknownWorkflow."""
     if not reply:
-        raise calls.unknown(workflow.name)
+        raise store.unknown(workflow.name)
     state, name, created, ended, steps, done, failed, _, active = reply
     return WorkflowStatus(
         state.decode(),
@@ -146,32 +150,29 @@ def read_status(workflow: Workflow, reply: Sequence[Any]) -> WorkflowStatus:
     )
 
 
-def nodes(workflow: Workflow) -> Flow[list[tuple[Node, StepInfo | None]]]:
-    """Read the nodes of a workflow, those of steps with how these are doing. Node 0 is the group around all others."""
-    reply = yield calls.READ_STATUS(workflow.key(""), 0)
-    if not reply:
-        raise calls.unknown(workflow.name)
+def read_nodes(workflow: Workflow) -> Flow[tuple[WorkflowStatus, list[ReadNode]]]:
+    """Read how a workflow is doing and its nodes, of which node 0 is the group around all others.
+
+    Raises UnknownWorkflow.
+    """
+    reply = yield store.READ_STATUS(workflow.key(""), 0)
+    status = read_status(workflow, reply)
     last = min(int(reply[7]), MOST_STEPS) - 1
-    listed: list[tuple[Node, StepInfo | None]] = []
+    nodes: list[ReadNode] = []
     for first in range(0, last + 1, PAGE):
-        rows = yield calls.LIST_NODES(workflow.key(""), first, min(first + PAGE - 1, last))
+        rows = yield store.LIST_NODES(workflow.key(""), first, min(first + PAGE - 1, last))
         for number, text, state, error in batched(rows, 4):
-            node = calls.read_node(number, text)
-            listed.append((node, _step(node.number, node.job, state, error) if node.job else None))
-    return listed
+            node = store.read_node(number, text)
+            nodes.append((node, _step(node.number, node.job, state, error) if node.job else None))
+    return status, nodes
 
 
 def _step(number: int, job: StepJob, state: bytes, error: bytes) -> StepInfo:
-    word, since, began = _state(state)
+    word: Any
+    word, *times = state.decode("utf-8", "replace").split(" ")
+    if not word.isalpha():  # the number of nodes that it waits for
+        word, times = "waiting", []
+    since, began, *_ = (*[history.milliseconds(int(time)) for time in times], None, None)
     seconds = (since - began).total_seconds() if since and began and word != "cancelled" else None
     text = error.decode("utf-8", "backslashreplace")
     return StepInfo(number, message.task_of(job.body), job.id, job.queue, word, since, text, seconds)
-
-
-def _state(stored: bytes) -> tuple[Any, datetime | None, datetime | None]:
-    """Return a state, since when, and since when the step had run."""
-    word, *times = stored.decode("utf-8", "replace").split(" ")
-    if not word.isalpha():
-        return "waiting", None, None
-    since, began, *_ = (*[history.milliseconds(int(time)) for time in times], None, None)
-    return word, since, began

@@ -1,20 +1,20 @@
 #!lua flags=no-writes
--- Count the jobs of each state, and return those of one from an offset or after a place: ready ones in the order of claims, after
--- them those that wait for a limit, scheduled ones by due time, running ones by worker, and dead ones from the latest. There are
--- fewer than `limit` where they are large: a script must not keep the server for long.
+-- Count the jobs of each state, and return those of one after a place: ready ones in the order of claims, after them those
+-- that wait for a limit, scheduled ones by due time, running ones by worker, and dead ones from the latest. There are fewer
+-- than `limit` where they are large: a script must not keep the server for long.
 -- One script: the page belongs to the counts.
 --
 -- @keys scheduled, ready, running, dead, jobs, reasons
 -- ARGV[1]  state      "" to count only
--- ARGV[2]  offset     how many are passed over
--- ARGV[3]  after      the place after which the page begins, in place of an offset; or ""
--- ARGV[4]  limit      how many, at most
--- ARGV[5]  cut        bytes of a record that are returned; a longer one is without its attempts but the last
--- ARGV[6]  bytes      of records that are read, at most, but for the last
+-- ARGV[2]  after      the place after which the page begins, or ""
+-- ARGV[3]  limit      how many, at most
+-- ARGV[4]  cut        bytes of a record that are returned; a longer one is without its attempts but the last
+-- ARGV[5]  bytes      of records that are read, at most, but for the last
 -- returns  how many are scheduled, ready, running, dead; those that wait for a limit are ready; {the place of each job}; {id,
---          record, when it died or is to start in ms, or "", why it died or for which limit it waits, or "", worker or "" of each}
+--          record, when it died or is to start in ms, or "", why it died or for which limit it waits, or "", worker or "" of each};
+--          the last place if there may be jobs after it, or ""
 
-local state, after = ARGV[1], ARGV[3]
+local state, after, limit, cut, bytes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local key = ({ready = ready, scheduled = scheduled, dead = dead, running = running})[state]
 local waiting = redis.call("ZCARD", ready)
 -- @hook on_count(waiting)
@@ -36,8 +36,7 @@ local function offset_after(score, member)
     return redis.call("ZCOUNT", key, "-inf", "(" .. score)
 end
 
-local offset = after == "" and tonumber(ARGV[2]) or offset_after(string.match(after, "^(%S+) (.*)$"))
-local limit, cut, bytes = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local offset = after == "" and 0 or offset_after(string.match(after, "^(%S+) (.*)$"))
 local range, reasons_of, page, places, places_of = state == "dead" and "ZREVRANGE" or "ZRANGE", {}, {}, {}, {}
 local entries = redis.call(range, key, offset, offset + limit - 1, "WITHSCORES")
 -- @hook on_read(state, key, offset, limit, entries, reasons_of, places_of)
@@ -63,4 +62,5 @@ for at = 1, #entries, 2 do
     end
 end
 counts[5], counts[6] = places, page
+counts[7] = (#places == limit or 2 * #places < #entries) and places[#places] or ""
 return counts

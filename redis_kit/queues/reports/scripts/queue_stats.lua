@@ -45,21 +45,11 @@ local written = redis.pcall("ZADD", ready, "XX", 0, "")  -- changes nothing
 local refusal = type(written) == "table" and written.err or ""
 local reason = string.match(refusal, "%u+ ") or ""
 reply[12] = string.find("OOM READONLY MISCONF NOREPLICAS ", reason, 1, true) and refusal or ""
--- @include _minute_numbers
+-- @include _each_minute
 local place, start = #reply, minute - ARGV[1] + 1
-for first = start, minute, 1000 do  -- a command for each minute would take twice as long
-    local fields = {}
-    for each = first, math.min(first + 999, minute) do
-        for what = 0, 2 do fields[#fields + 1] = 4 * each + what end
-    end
-    local stored = redis.call("HMGET", minutes, unpack(fields))
-    for at = 1, #fields, 3 do
-        if stored[at] or stored[at + 1] or stored[at + 2] then
-            local done, failed, begun, late, latest = minute_numbers(stored[at], stored[at + 1], stored[at + 2])
-            reply[place + 1], reply[place + 2] = first - start + (at - 1) / 3, done
-            reply[place + 3], reply[place + 4], reply[place + 5], reply[place + 6] = failed, begun, late, latest
-            place = place + 6
-        end
-    end
-end
+each_minute(start, minute, function(each, done, failed, begun, late, latest)
+    reply[place + 1], reply[place + 2], reply[place + 3] = each - start, done, failed
+    reply[place + 4], reply[place + 5], reply[place + 6] = begun, late, latest
+    place = place + 6
+end)
 return reply

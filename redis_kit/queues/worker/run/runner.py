@@ -33,7 +33,7 @@ from redis_kit.queues.errors import (
     TaskTimeout,
     WorkerLost,
 )
-from redis_kit.queues.tasks import current_job, expiry, middleware, registry
+from redis_kit.queues.tasks import current_job, middleware, registry, retry
 from redis_kit.queues.worker.run.attempt import (
     SUCCEEDED,
     Attempt,
@@ -209,7 +209,7 @@ class Expiry(Middleware):
 
     def __call__(self, attempt: Attempt) -> Any:
         """See Middleware."""
-        late = expiry.expired(attempt.job, attempt.call)
+        late = retry.expired(attempt.job, attempt.call)
         if late:
             return Failed(late, None if attempt.unknown else attempt.task, final=True)
         return self.call_next(attempt)

@@ -42,17 +42,6 @@ def pause(attempt: int) -> float:
     return full_jitter(attempt, first=0.05, longest=2.0)
 
 
-def until_answered(call: Callable[[], Value], given_up: Event) -> Value:
-    """Repeat a call until the server answers. Once ``given_up`` is set, raise its error."""
-    for attempt in count():
-        try:
-            return call()
-        except UNAVAILABLE:
-            if given_up.wait(pause(attempt)):
-                raise
-    raise AssertionError
-
-
 class Outage:
     """Logs a lost connection once, and once that it works again.
 
@@ -77,6 +66,23 @@ class Outage:
             logger.warning("Reconnected to Redis.")
             self._logged = False
         self.lasts = error is not None
+
+
+def until_answered(call: Callable[[], Value], given_up: Event, outage: Outage | None = None) -> Value:
+    """Repeat a call until the server answers, and say so to ``outage``. Once ``given_up`` is set, raise its error."""
+    for attempt in count():
+        try:
+            answer = call()
+        except UNAVAILABLE as error:
+            if outage:
+                outage.say(error)
+            if given_up.wait(pause(attempt)):
+                raise
+        else:
+            if outage:
+                outage.say(None)
+            return answer
+    raise AssertionError
 
 
 class Duties:

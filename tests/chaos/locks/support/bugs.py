@@ -13,9 +13,9 @@ from redis_kit.core import scripts
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.steps import Call
 from redis_kit.locks import Lock, Semaphore
-from redis_kit.locks.acquiring.attempt import Attempt
+from redis_kit.locks.acquiring.wait import Attempt
 from redis_kit.locks.fencing.queryset import Fenced
-from redis_kit.locks.kinds import base, slots
+from redis_kit.locks.kinds import base, semaphore
 from redis_kit.locks.kinds.read_write_lock import WriteLock
 from redis_kit.locks.leases.lease import mark_ended
 from redis_kit.locks.renewal import pending_releases, renewer
@@ -157,7 +157,7 @@ class _TwoCommands:
         now = seconds * 1000 + micros // 1000
         count = client.call("ZCOUNT", self.holders, now, "+inf")
         if count >= self.source.limit:
-            return slots.SlotRefusal(1000, count, self.source.limit, 1, 1000, 0, b"", now)
+            return semaphore.SlotRefusal(1000, count, self.source.limit, 1, 1000, 0, b"", now)
         client.call("INCR", "counted")
         deadline = time.monotonic() + 2
         while int(client.call("GET", "counted")) < 3 and time.monotonic() < deadline:  # all three workers count first
@@ -171,8 +171,8 @@ class _TwoCommands:
 @_bug
 def weight_that_does_not_count(sow: Sow) -> None:
     """Let each lease of a semaphore use one slot, whatever its weight."""
-    arguments = slots.SlotLock._slots
-    sow(slots.SlotLock, "_slots", lambda self, token: arguments(self, token)[: 2 * len(self.levels)])
+    arguments = semaphore.SlotLock._slots
+    sow(semaphore.SlotLock, "_slots", lambda self, token: arguments(self, token)[: 2 * len(self.levels)])
 
 
 @_bug

@@ -12,8 +12,9 @@ import pytest
 from redis_kit.queues import NotTaken, Queue, QueueCounts, limits
 from redis_kit.queues.engine.ids import part_of
 from redis_kit.queues.features.celery import fleet as celery_fleet
-from redis_kit.queues.features.celery.publisher import Publisher
+from redis_kit.queues.features.celery.broker import Publisher
 from redis_kit.queues.features.celery.stored_message import TaskCall
+from redis_kit.queues.features.celery.tasks import stops
 from redis_kit.queues.inspection import hand_overs
 from redis_kit.queues.reports.lookup import look_up
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
@@ -148,7 +149,7 @@ def test_jobs_of_all_shards_run_on_a_fleet_and_come_back_to_their_shard(project,
 
 def test_pool_whose_tasks_can_not_be_interrupted_is_logged(kit, monkeypatch, caplog):
     monkeypatch.setattr(celery_fleet, "get_ident", lambda: -1)  # as gevent's greenlets have it
-    celery_fleet.Fleet().close()
+    celery_fleet.Fleet(stops).close()
     assert "don't interrupt tasks in this pool" in caplog.text
 
 
@@ -160,7 +161,7 @@ def test_job_that_begins_while_its_worker_signs_off_runs_to_its_end(project, jou
     path, signed_off, sign_off = tmp_path / "go on", Event(), WorkerQueue.sign_off
     first, second = tasks.note.enqueue("first"), tasks.wait_for_file.enqueue("second", str(path))
     assert drain() == 2
-    worker = celery_fleet.Fleet()
+    worker = celery_fleet.Fleet(stops)
     calls = {message.headers["id"]: partial(worker.run, *message.args) for message in project.sent()}
     runs = Thread(target=calls[second.id])
 
@@ -189,7 +190,7 @@ def test_job_has_heartbeats_although_their_thread_could_not_start_before(project
     result = tasks.note.enqueue("first")
     assert drain() == 1
     (message,) = project.sent()
-    worker, started = celery_fleet.Fleet(), []
+    worker, started = celery_fleet.Fleet(stops), []
 
     def start_thread(name, work):
         started.append(name)

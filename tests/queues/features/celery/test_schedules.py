@@ -4,7 +4,7 @@ import json
 
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import Queue
-from redis_kit.queues.features.celery import publisher
+from redis_kit.queues.features.celery import broker
 from redis_kit.testing.jobs import drain
 from tests.fixtures.process import wait_for
 from tests.queues.support import fleet
@@ -12,7 +12,7 @@ from tests.queues.support.scheduled import declared, due_now, scheduler, states,
 
 
 def test_tick_is_sent_once_under_the_name_of_the_task(project, kit):
-    publisher._forget()
+    broker._forget()
     declared("not.known.here", "report", kind="celery", every=3600, args=[1], kwargs={"a": 2}, queue="reports")
     worker = scheduler()
     tick(worker)
@@ -27,17 +27,17 @@ def test_tick_is_sent_once_under_the_name_of_the_task(project, kit):
 
 
 def test_change_of_settings_closes_connections_to_the_broker(project, kit):
-    publisher._forget()
-    publisher.send_tick("not.known.here", [], {}, id="1", queue="reports")
-    (link,) = publisher._schedule_publisher()._free
+    broker._forget()
+    broker.send_tick("not.known.here", [], {}, id="1", queue="reports")
+    (link,) = broker._schedule_publisher()._free
     assert link.connection.connected
     kit.options(QUEUES={})
     assert not link.connection.connected
-    assert not publisher._schedule_publisher()._free
+    assert not broker._schedule_publisher()._free
 
 
 def test_tick_waits_for_a_broker_that_is_away(project, kit):
-    publisher._forget()
+    broker._forget()
     fleet.connect("redis://127.0.0.1:1/0")
     declared(fleet.plain.name, "report", kind="celery", every=3600, args=["x"])
     worker = scheduler()
@@ -47,7 +47,7 @@ def test_tick_waits_for_a_broker_that_is_away(project, kit):
     drain()
     assert Queue("default").counts()[:3] == (1, 0, 0)  # for another attempt
     fleet.connect(project.broker)
-    publisher._forget()
+    broker._forget()
     (job,) = Queue("default").peek(state="scheduled")
     Queue("default").run_now(job.id)
     assert drain() == 1
@@ -64,8 +64,8 @@ def test_worker_of_celery_runs_what_a_running_worker_ticks(project, journal, mon
 
 
 def test_process_without_an_app_says_how_to_name_it(kit, monkeypatch):
-    monkeypatch.setattr(publisher, "project_app", _missing)
-    publisher._forget()
+    monkeypatch.setattr(broker, "project_app", _missing)
+    broker._forget()
     declared("a.task", "report", kind="celery", every=3600)
     worker = scheduler()
     tick(worker)

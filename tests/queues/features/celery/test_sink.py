@@ -7,8 +7,7 @@ import pytest
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.features.celery import broker
-from redis_kit.queues.features.celery import publisher as apps
-from redis_kit.queues.features.celery.publisher import Publisher
+from redis_kit.queues.features.celery.broker import Publisher
 from redis_kit.queues.features.celery.stored_message import TaskCall
 from redis_kit.queues.features.handover import routes
 from redis_kit.queues.worker.options import Options
@@ -149,14 +148,14 @@ def test_broker_whose_address_is_misspelt_leaves_jobs_in_their_queue(project, ma
 
 
 def test_app_is_the_one_that_was_loaded_or_is_named(project, monkeypatch):
-    assert apps.project_app() is fleet.app
+    assert broker.project_app() is fleet.app
     for path, words in {
         "tests.nothing.app": "can't be imported",
         "tests.settings.DEBUG": "is not a Celery app",
     }.items():
         project.options(CELERY_APP=path)
         with pytest.raises(ConfigurationError, match=words):
-            apps.project_app()
+            broker.project_app()
 
 
 def test_backend_of_celery_hands_all_its_jobs_over(project, settings):

@@ -9,16 +9,16 @@ import pytest
 from redis_kit.core import flow
 from redis_kit.core.panels import Figure, Table
 from redis_kit.queues import Queue
-from redis_kit.queues.features.handover import store as handover
 from redis_kit.queues.features.handover.page import HandOversPanel
+from redis_kit.queues.features.handover.routes import COUNT_HANDOVERS
 from redis_kit.queues.inspection import hand_overs
 from redis_kit.queues.tasks import registry
 
 
-def count(name, **counts):
+def count(name, *, sent=0, failed=0, error="", to=""):
     queue = Queue(name)
     queue.put(1)
-    queue.run_flow(flow.single(handover.count(queue, **{"sent": 0, "failed": 0, "error": "", "to": "", **counts})))
+    queue.run_flow(flow.single(COUNT_HANDOVERS(queue.key(""), sent, failed, error, to, 60_000)))
 
 
 def shown():

@@ -8,7 +8,7 @@ from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import NotTaken, Queue, QueueCounts
 from redis_kit.queues.engine import claim as claims
 from redis_kit.queues.features.handover import routes
-from redis_kit.queues.features.handover import store as handover
+from redis_kit.queues.inspection import hand_overs
 from redis_kit.queues.settings import options_of
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process import WorkerProcess
@@ -45,10 +45,7 @@ def put(queue, *names, **options):
 
 
 def counted(queue):
-    def read():
-        return handover.counted((yield handover.GET_HANDOVERS(queue.key(""))))
-
-    return queue.run_flow(read())
+    return hand_overs([queue.name])[queue.name]
 
 
 def test_job_is_done_when_the_other_system_has_it(queue):

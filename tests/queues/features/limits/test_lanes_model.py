@@ -43,13 +43,13 @@ class Model:
 
     def put(self, lane, priority):
         job = enqueue.job("x")
-        steps = enqueue.put_one(self.queue, job, priority=priority, lane=lane)
+        steps = enqueue.put_one(self.queue, job, turn=calls.Turn(priority=priority, lane=lane))
         self.run(steps)
         self.lanes[job[0]], self.places[job[0]] = lane, (-priority, next(self.order))
 
     def put_unique(self, lane, key):
         job = enqueue.job("x")
-        placed = self.run(enqueue.put_one(self.queue, job, chosen(key, "done", True), lane=lane))
+        placed = self.run(enqueue.put_one(self.queue, job, chosen(key, "done", True), calls.Turn(lane=lane)))
         if placed.created or placed.replaced:
             moved = placed.created or self.lanes[placed.id] != lane or self.places[placed.id][0]
             self.lanes[placed.id] = lane

@@ -10,7 +10,7 @@ import pytest
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import MARGIN
 from redis_kit.queues import Queue, task
-from redis_kit.queues.features.logs import line as log_line
+from redis_kit.queues.features.logs import handler as log_line
 from redis_kit.queues.features.logs.handler import JobLogHandler
 from redis_kit.queues.reports.lookup import look_up
 from redis_kit.queues.worker.options import Options

@@ -11,7 +11,7 @@ from django.utils.timezone import now
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.queues import Queue, signals, task
 from redis_kit.queues.features.outbox import relay as relays
-from redis_kit.queues.features.outbox import store as outbox
+from redis_kit.queues.features.outbox import transport as outbox
 from redis_kit.queues.framework import TaskResultDoesNotExist, TaskResultStatus
 from redis_kit.queues.models import OutboxMessage
 from redis_kit.queues.tasks import registry

@@ -9,7 +9,7 @@ from django.utils.timezone import now
 
 from redis_kit.queues import Queue, task
 from redis_kit.queues.engine.unique import key_of_call
-from redis_kit.queues.features.outbox import store as outbox
+from redis_kit.queues.features.outbox import transport as outbox
 from redis_kit.queues.features.outbox.relay import INTERVAL, TURN, OutboxRelay
 from redis_kit.queues.keys import relay_key
 from redis_kit.queues.models import OutboxMessage

@@ -8,8 +8,8 @@ from redis_kit.queues import Queue, QueueCounts, task
 from redis_kit.queues.engine import calls, done
 from redis_kit.queues.engine.done import ack_of
 from redis_kit.queues.engine.job import Job
-from redis_kit.queues.management.manage import Wanted
-from redis_kit.queues.reports.job_pages import latest_done
+from redis_kit.queues.management.manage import JobFilter
+from redis_kit.queues.reports.job_pages import first_jobs
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process import WorkerProcess
 from tests.queues.support.claiming import settle
@@ -28,7 +28,7 @@ def mail(kit):
 
 
 def kept(queue, limit=1000, task=None):
-    return queue.run_flow(latest_done(queue, limit, Wanted(task)))
+    return queue.run_flow(first_jobs(queue, "done", limit, JobFilter(task)))
 
 
 def burst():

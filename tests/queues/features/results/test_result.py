@@ -32,7 +32,6 @@ from redis_kit.queues import (
     framework,
     task,
 )
-from redis_kit.queues.commands import queue_names
 from redis_kit.queues.engine.calls import End
 from redis_kit.queues.engine.done import ack_of
 from redis_kit.queues.engine.job import Job, member
@@ -718,8 +717,8 @@ def test_worker_knows_the_queues_of_the_setting(settings):
         "default": {"BACKEND": BACKEND, "QUEUES": ["only in the setting"]},
         "other": {"BACKEND": IMMEDIATE, "QUEUES": ["not ours"]},
     }
-    assert "only in the setting" in queue_names.of_tasks()
-    assert "not ours" not in queue_names.of_tasks()
+    assert "only in the setting" in registry.queue_names()
+    assert "not ours" not in registry.queue_names()
 
 
 @pytest.mark.django_db(transaction=True)

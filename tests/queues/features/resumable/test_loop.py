@@ -9,9 +9,10 @@ from django.db import transaction
 
 from redis_kit.core import connections
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
+from redis_kit.core.steps import repeated
 from redis_kit.queues import Queue, resumable, task
+from redis_kit.queues.engine.calls import claim_of
 from redis_kit.queues.features.resumable import loop as loops
-from redis_kit.queues.features.resumable import store
 from redis_kit.queues.framework import TaskResultStatus
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.testing.jobs import drain, processor
@@ -195,12 +196,12 @@ def test_position_whose_reply_is_lost_is_stored_once_more(places, queue, kit):
     """A worker that stops stores it last, and the next one would do the rows after the one before again."""
     task(looped).enqueue()
     (job,) = Worker("a").source.claim(1, worker="a")
-    flow = store.store(queue, job, 0, (b"[7]", 60_000), (b"", 0), crashed=False)
+    flow = repeated(loops.STORE_CURSOR(queue.key(""), *claim_of(job), 0, b"[7]", 60_000, b"", 0, 0, job=job.id))
     flow.send(None)
     again = flow.throw(RedisUnavailable("the reply was lost", indeterminate=True))
     with pytest.raises(StopIteration) as end:
         flow.send(again.run(connections.client()))
-    assert end.value.value is True
+    assert end.value.value == 1
     assert [key for key in kit.keys() if ":cursor:" in key]
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from redis_kit.queues.features.schedules import control
+from redis_kit.queues.features.schedules import inspection
 from redis_kit.queues.models import Schedule
 from tests.dashboard.support.html import page
 from tests.queues.support.scheduled import scheduler, tick
@@ -29,7 +29,7 @@ def test_valid_schedule_is_saved_and_ticks(kit, boss, django_capture_on_commit_c
     with django_capture_on_commit_callbacks(execute=True):
         assert boss.post(ADD, entered(cron="0 4 * * *", timezone="Europe/Berlin")).status_code == 302
     tick(scheduler())
-    (info,) = control.listed().schedules
+    (info,) = inspection.listed().schedules
     assert (info.name, info.source, info.definition.args, info.problem) == ("report", "database", [1], "")
     assert info.due is not None
     assert any(each.words == "0 4 * * *" for each in page(boss.get(LIST)).find("td"))

@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 from django.db import connection
 
-from redis_kit.queues.features.schedules import celery_beat, control
+from redis_kit.queues.features.schedules import celery_beat, inspection
 from redis_kit.queues.models import Schedule
 from tests.queues.support.scheduled import scheduler, tick
 from tests.queues.support.tasks import remember
@@ -82,7 +82,7 @@ def test_entries_become_rows_and_a_second_import_changes_nothing(beat, shell):
     assert (found["office"].args, found["office"].kwargs) == ([1], {"a": 1})
     assert found["clocked"].at == datetime(2130, 1, 2, 3, 4, 5, tzinfo=UTC)
     tick(scheduler())
-    assert {info.name: info.paused for info in control.listed().schedules} == {
+    assert {info.name: info.paused for info in inspection.listed().schedules} == {
         **dict.fromkeys(found, False),
         "nightly": True,
     }

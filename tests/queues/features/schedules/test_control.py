@@ -12,10 +12,9 @@ from django.utils import timezone
 
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.queues import InvalidSchedule, Queue, framework, periodic
-from redis_kit.queues.features.schedules import control, rows, words
+from redis_kit.queues.features.schedules import control, inspection
 from redis_kit.queues.features.schedules import store as store
 from redis_kit.queues.features.schedules.definition import made
-from redis_kit.queues.features.schedules.scheduler import load_rows
 from redis_kit.queues.features.schedules.store import Schedules
 from redis_kit.queues.models import Schedule
 from redis_kit.queues.reports import stats
@@ -36,7 +35,7 @@ def commits(django_capture_on_commit_callbacks):
 
 
 def info(name):
-    return next(each for each in control.listed().schedules if each.name == name)
+    return next(each for each in inspection.listed().schedules if each.name == name)
 
 
 def test_tick_adds_the_job_and_the_list_shows_it(kit, shell):
@@ -53,8 +52,8 @@ def test_tick_adds_the_job_and_the_list_shows_it(kit, shell):
     assert done[-1] == 7
     shown = info("hourly")
     assert (shown.source, shown.paused, shown.problem) == ("code", False, "")
-    assert 0 < shown.due - control.listed().now <= 3_600_000
-    assert control.outcomes([shown]) == {"hourly": "SUCCESSFUL"}
+    assert 0 < shown.due - inspection.listed().now <= 3_600_000
+    assert inspection.outcomes([shown]) == {"hourly": "SUCCESSFUL"}
     titles, listed = shell("rk_schedule")[1].splitlines()
     assert titles.split()[3:] == ["LAST", "TICK", "LATE", "RUNS", "SKIPPED", "MISSED", "STATE"]
     assert " ago: added " in listed  # of the tick, and not what the schedule does now
@@ -78,15 +77,29 @@ def test_schedule_without_its_code_is_forgotten_after_an_hour(kit, enabled):
     declared(TASK, "hourly", every=3600, enabled=enabled)
     schedules, worker = Schedules("all"), scheduler()
     tick(worker)
-    (look,) = (each.look for each in control.listed().schedules)
+    (look,) = (each.look for each in inspection.listed().schedules)
     assert look <= (kit.client.time()[0] + 86_401) * 1000
     seen = kit.client.hget(schedules.key("versions"), "v1").split()
     kit.client.hset(schedules.key("versions"), "v1", " ".join(str(int(each) - 3_700_000) for each in seen))
     tick(worker)
-    assert control.listed().total == 1
+    assert inspection.listed().total == 1
     kit.client.zadd(schedules.key("due"), {"hourly": 1})
     tick(worker)
-    assert control.listed().total == 0
+    assert inspection.listed().total == 0
+
+
+def test_stalled_worker_takes_over_from_a_release_that_came_and_went(kit):
+    schedules, worker = Schedules("all"), scheduler()
+    worker._declared, worker._version = {"hourly": made(name="hourly", task=TASK, every=3600).stored()}, "v0"
+    tick(worker)
+    declared(TASK, "hourly", every=60)
+    seen = kit.client.hget(schedules.key("versions"), "v1").split()
+    kit.client.hset(schedules.key("versions"), "v1", " ".join(str(int(each) - 40_000) for each in seen))
+    tick(worker)
+    assert info("hourly").definition.every == 60_000
+    worker._looked -= 40_000
+    tick(worker)
+    assert info("hourly").definition.every == 3_600_000
 
 
 def test_pause_is_kept_in_the_database_and_resume_ends_it(kit, commits, shell):
@@ -98,7 +111,7 @@ def test_pause_is_kept_in_the_database_and_resume_ends_it(kit, commits, shell):
     assert (info("hourly").paused, info("hourly").due, info("hourly").source) == (True, None, "both")
     kit.client.delete(*kit.keys())
     declared(TASK, "hourly", every=3600)
-    rows.store_all()
+    control.load_rows()
     tick(worker)
     assert info("hourly").paused
     with commits():
@@ -170,7 +183,7 @@ def test_schedule_that_could_not_run_does_so_once_its_row_is_corrected(kit, comm
     with pytest.raises(InvalidValue, match=r"There is no schedule gone\. Did you mean 'row'\?|Workers declare"):
         control.turn("gone", on=False)
     tick(worker)
-    assert (info("row").problem, info("row").state.runs, control.listed().total) == ("", 1, 1)
+    assert (info("row").problem, info("row").state.runs, inspection.listed().total) == ("", 1, 1)
     due_now(kit, "row")
     tick(worker)
     assert states()["row"].runs == 2
@@ -198,8 +211,8 @@ def test_process_without_the_package_of_cron_shows_the_next_tick(kit, shell, mon
     declared(TASK, "nightly", cron="0 4 * * *", timezone="Europe/Berlin")
     tick(scheduler())
     monkeypatch.setitem(sys.modules, "cronsim", None)
-    listing = control.listed("due")
-    assert control.next_ticks(listing, 9) == [(listing.schedules[0].due, listing.schedules[0])]
+    listing = inspection.listed("due")
+    assert inspection.next_ticks(listing, 9) == [(listing.schedules[0].due, listing.schedules[0])]
 
 
 @pytest.mark.parametrize("arguments", [(), ("--next", "3")])
@@ -238,7 +251,7 @@ def test_saved_row_is_a_schedule_and_deleted_it_is_none(kit, commits):
     with commits():
         row.delete()
     tick(scheduler())
-    assert control.listed().total == 0
+    assert inspection.listed().total == 0
 
 
 def test_row_with_another_name_is_another_schedule(kit, commits):
@@ -249,14 +262,14 @@ def test_row_with_another_name_is_another_schedule(kit, commits):
         with commits():
             row.save()
         tick(scheduler())
-        assert [each.definition.name for each in control.listed().schedules] == [name]
+        assert [each.definition.name for each in inspection.listed().schedules] == [name]
     row = Schedule.objects.get(name="New")
     row.name = "last"
     with commits():
         row.save()
         row.delete()
     tick(scheduler())
-    assert control.listed().total == 0
+    assert inspection.listed().total == 0
 
 
 def test_rows_are_stored_again_and_what_is_none_any_more_is_removed(kit):
@@ -266,7 +279,7 @@ def test_rows_are_stored_again_and_what_is_none_any_more_is_removed(kit):
     Schedule.objects.filter(name="row2").update(cron="nonsense", every=None)
     schedules = Schedules("all")
     schedules.run_flow(store.store([("gone", "{}")]))
-    rows.store_all()
+    control.load_rows()
     assert set(schedules.run_flow(store.stored())[1]) == {"row0", "row1"}
 
 
@@ -274,7 +287,7 @@ def test_rows_that_redis_refuses_are_said_to_be_refused(kit, monkeypatch, caplog
     schedules = Schedules("all")
     Schedule.objects.bulk_create([Schedule(name="row", task=TASK, every=60, changed=timezone.now())])
     kit.client.set(schedules.key("names"), "of another type")
-    load_rows()
+    control.load_rows()
     (said,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert said.startswith("The schedules of the database can't be stored in Redis: ")
     assert repr(schedules.key("names")) in said
@@ -300,7 +313,7 @@ def test_missing_table_means_no_rows_and_pause_says_so(kit):
     with connection.schema_editor() as editor:
         editor.alter_db_table(Schedule, table, "elsewhere")
     try:
-        rows.store_all()
+        control.load_rows()
         with pytest.raises(InvalidValue, match=rf"(?s){table}.*Is the app migrated\?"):
             control.turn("hourly", on=False)
     finally:
@@ -344,7 +357,7 @@ def test_tick_for_another_backend_goes_through_a_job(kit, settings):
     ],
 )
 def test_times_are_said_in_words(given, said):
-    assert words.when(made(name="x", task="t", **given)) == said
+    assert inspection.when(made(name="x", task="t", **given)) == said
 
 
 @pytest.mark.parametrize("lost", [1, 2, 3, 4])
@@ -421,7 +434,7 @@ def test_rows_are_read_at_the_start_after_a_loss_and_each_minute(kit):
     for _ in range(3):
         tick(worker)
     assert len(starts) == 1  # though nothing is stored, as before the migration
-    rows.store_all()
+    control.load_rows()
     tick(worker)
     kit.client.delete(*kit.keys())
     for _ in range(3):

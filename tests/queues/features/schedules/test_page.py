@@ -9,7 +9,7 @@ import pytest
 from redis_kit.core import component
 from redis_kit.core.panels import MOST_ROWS, Viewer
 from redis_kit.queues import Queue
-from redis_kit.queues.features.schedules import control
+from redis_kit.queues.features.schedules import inspection
 from redis_kit.queues.features.schedules import store as store
 from redis_kit.queues.features.schedules.definition import made
 from redis_kit.queues.features.schedules.page import SchedulesPanel, figures
@@ -73,7 +73,7 @@ def test_schedule_that_can_not_run_says_why_and_is_overdue(kit, boss):
     assert row[""].startswith("stuck shop.tasks.nope unknown task 'shop.tasks.nope'")
     assert row["Next tick"] == "can't run"
     overdue(kit, "stuck", 120)
-    shown = list(figures(control.listed("due")))
+    shown = list(figures(inspection.listed("due")))
     labels = [str(figure.label) for figure in shown]
     assert labels == ["Schedules", "Next tick in", "Schedules that can't run", "Overdue by"]
     assert timedelta(minutes=2) <= shown[-1].value < timedelta(minutes=3)
@@ -87,7 +87,7 @@ def test_overdue_ticks_are_an_alarm_that_names_the_missing_worker(kit, boss):
     (row,) = rows(found, "Schedules by name")
     assert "overdue by " in row["Next tick"]
     assert all("overdue by " in each["In"] for each in rows(found, COMING))
-    figure = list(figures(control.listed("due")))[-1]
+    figure = list(figures(inspection.listed("due")))[-1]
     assert (figure.label, figure.hint, figure.alarm) == ("Overdue by", "No worker is running.", True)
     assert timedelta(seconds=46) <= figure.value < timedelta(seconds=60)
 

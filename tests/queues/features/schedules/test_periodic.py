@@ -7,14 +7,15 @@ import pytest
 
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import InvalidSchedule, periodic, task
-from redis_kit.queues.features.schedules import definition, registry
+from redis_kit.queues.features.schedules import definition
+from redis_kit.queues.features.schedules import periodic as declarations
 
 
 @pytest.fixture(autouse=True)
 def declared(monkeypatch):
     """No schedule of another test."""
     found = {}
-    monkeypatch.setattr(registry, "_declared", found)
+    monkeypatch.setattr(declarations, "_declared", found)
     return found
 
 
@@ -25,15 +26,15 @@ def report(number: int = 1, *, name: str = "") -> int:
 
 def test_task_is_registered_under_its_name_and_stays_the_same(declared):
     assert periodic(every=5)(report) is report
-    assert registry.all_declared() == {report.module_path: f'{{"every":5000,"task":"{report.module_path}"}}'}
-    assert definition.loaded(report.module_path, registry.all_declared()[report.module_path]).every == 5000
+    assert declarations.all_declared() == {report.module_path: f'{{"every":5000,"task":"{report.module_path}"}}'}
+    assert definition.loaded(report.module_path, declarations.all_declared()[report.module_path]).every == 5000
 
 
 def test_task_may_have_several_schedules(declared, settings):
     settings.TIME_ZONE = "Asia/Tokyo"
     periodic(cron="0 4 * * *")(periodic(every=timedelta(minutes=1), args=[7])(report))
     periodic(every=1.5, name="often", jitter=1, overlap="allow", catch_up=3, kwargs={"name": "é"})(report)
-    found = {name: definition.loaded(name, stored) for name, stored in registry.all_declared().items()}
+    found = {name: definition.loaded(name, stored) for name, stored in declarations.all_declared().items()}
     path = report.module_path
     assert list(found) == ["often", path, f"{path} 0 4 * * *"]
     assert (found[path].every, found[path].args) == (60_000, [7])
@@ -59,11 +60,11 @@ def test_decorator_without_parentheses_is_an_error(declared):
 
 
 def test_version_tells_one_set_of_schedules_from_another(declared):
-    assert registry.version(registry.all_declared()) == ""
+    assert declarations.version(declarations.all_declared()) == ""
     periodic(every=5)(report)
-    first = registry.version(registry.all_declared())
+    first = declarations.version(declarations.all_declared())
     periodic(every=6)(report)
-    assert len({first, registry.version(registry.all_declared())}) == 2
+    assert len({first, declarations.version(declarations.all_declared())}) == 2
 
 
 def test_module_that_is_loaded_again_replaces_its_schedules(declared):

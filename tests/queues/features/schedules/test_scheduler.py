@@ -5,7 +5,6 @@ import json
 import pytest
 
 from redis_kit.queues import Queue
-from redis_kit.queues.features.schedules import state
 from redis_kit.queues.features.schedules import store as store
 from redis_kit.queues.features.schedules.store import Schedules
 from tests.fixtures.process import wait_for
@@ -32,7 +31,7 @@ def every(seconds, name, **more):
 
 
 def of(name):
-    return states().get(name, state.State())
+    return states().get(name, store.State())
 
 
 def test_worker_ticks_in_time_and_jobs_overlap_as_the_policies_say(schedules, journal, start_worker, tmp_path):
@@ -44,7 +43,7 @@ def test_worker_ticks_in_time_and_jobs_overlap_as_the_policies_say(schedules, jo
     start_worker("--threads", 32)
     wait_for(lambda: of("quick").runs >= 4 and of("skip").skips >= 3 and of("allow").runs >= 3)
     wait_for(lambda: of("queue_one").skips >= 2)
-    assert (of("rare").runs, of("off").next, of("queue_one").outcome) == (0, None, state.WAITS)
+    assert (of("rare").runs, of("off").next, of("queue_one").outcome) == (0, None, store.WAITS)
     assert of("rare").next is not None
     begun = journal.names("begin")
     assert (begun.count("skip"), begun.count("queue_one"), begun.count("allow") >= 3) == (1, 1, True)

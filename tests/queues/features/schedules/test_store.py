@@ -12,8 +12,7 @@ from redis_kit.queues.engine.claim import snooze
 from redis_kit.queues.engine.feature import has
 from redis_kit.queues.engine.unique import UniqueKey, digest
 from redis_kit.queues.features.schedules import store as store
-from redis_kit.queues.features.schedules.state import State
-from redis_kit.queues.features.schedules.store import Confirmation, Schedules
+from redis_kit.queues.features.schedules.store import Confirmation, Schedules, State
 from tests.fixtures.process import wait_for
 
 RAN = State(outcome="added")
@@ -61,7 +60,7 @@ def test_schedule_goes_from_its_declaration_to_a_job_on_each_server(any_kit):
     claimed = claim(schedules, "one", "v1")
     assert names(claimed) == ["a", "b"]
     (answer,) = run(schedules, store.put([step(5)]))
-    assert answer == (1, "j5")
+    assert answer == ("added", "j5")
     assert confirm(schedules, claimed, Confirmation("a", claimed.now + 60_000, RAN), Confirmation("b", 10**15)) == 2
     assert [each.state for each in run(schedules, store.page("due", 0, 9)).schedules] == [RAN, State()]
 
@@ -219,25 +218,25 @@ def tick(number, **options):
 
 
 def test_job_of_a_tick_is_added_once(kit):
-    assert tick(5) == [1, b"j5"]
-    assert tick(5) == [0, b"j5"]
-    assert tick(4, overlap="allow") == [0, b"j5"]
+    assert tick(5) == [b"added", b"j5"]
+    assert tick(5) == [b"repeated", b"j5"]
+    assert tick(4, overlap="allow") == [b"repeated", b"j5"]
     queue = Queue("mail")
     queue.ack(*queue.claim())
-    assert tick(5) == [0, b"j5"]
-    assert tick(6) == [1, b"j6"]
+    assert tick(5) == [b"repeated", b"j5"]
+    assert tick(6) == [b"added", b"j6"]
     assert queue.counts()[:3] == (0, 1, 0)
 
 
 def test_earlier_job_is_in_the_way_as_the_policy_says(kit):
     queue = Queue("mail")
-    assert tick(1)[0] == 1
-    assert [tick(2), tick(2, overlap="queue_one")] == [[-1, b"j1"]] * 2
+    assert tick(1)[0] == b"added"
+    assert [tick(2), tick(2, overlap="queue_one")] == [[b"skipped", b"j1"]] * 2
     (job,) = queue.claim()
-    assert [tick(3), tick(3, overlap="queue_one")] == [[-1, b"j1"], [-2, b"j1"]]
-    assert tick(3, overlap="allow") == [1, b"j3"]
+    assert [tick(3), tick(3, overlap="queue_one")] == [[b"skipped", b"j1"], [b"waits", b"j1"]]
+    assert tick(3, overlap="allow") == [b"added", b"j3"]
     queue.nack(queue.claim()[0], max_attempts=1)
-    assert tick(4)[0] == 1
+    assert tick(4)[0] == b"added"
     queue.ack(job)
 
 
@@ -245,42 +244,42 @@ def test_earlier_job_is_in_the_way_as_the_policy_says(kit):
 @pytest.mark.parametrize("lane", LANES)
 def test_job_that_waits_for_its_retry_begins_it_at_the_next_tick(kit, overlap, lane):
     queue = Queue("mail")
-    assert tick(1, lane=lane)[0] == 1
+    assert tick(1, lane=lane)[0] == b"added"
     (job,) = queue.claim()
     queue.nack(job, delay=600)
-    assert tick(2, overlap="allow", lane=lane) == [1, b"j2"]
+    assert tick(2, overlap="allow", lane=lane) == [b"added", b"j2"]
     queue.ack(*queue.claim())
-    assert tick(3, lane=lane) == [1, b"j3"]  # j2, the latest job, is done
+    assert tick(3, lane=lane) == [b"added", b"j3"]  # j2, the latest job, is done
     queue.nack(*queue.claim(), delay=600)
     for number in (4, 5):
-        assert tick(number, overlap=overlap, lane=lane) == [2, b"j3"]
-        assert tick(number, overlap=overlap, lane=lane) == [0, b"j3"]
-        assert tick(number + 10, overlap=overlap, lane=lane) == [-1, b"j3"]
+        assert tick(number, overlap=overlap, lane=lane) == [b"retried", b"j3"]
+        assert tick(number, overlap=overlap, lane=lane) == [b"repeated", b"j3"]
+        assert tick(number + 10, overlap=overlap, lane=lane) == [b"skipped", b"j3"]
         (again,) = queue.claim()
         assert (again.id, again.attempt) == ("j3", number - 2)
-        assert tick(number + 10, lane=lane) == [-1, b"j3"]
+        assert tick(number + 10, lane=lane) == [b"skipped", b"j3"]
         queue.nack(again, delay=600)
-    assert tick(0, id="hand", lane=lane) == [2, b"j3"]
+    assert tick(0, id="hand", lane=lane) == [b"retried", b"j3"]
     queue.nack(*queue.claim(), max_attempts=1)
-    assert tick(6, overlap=overlap, lane=lane) == [1, b"j6"]
+    assert tick(6, overlap=overlap, lane=lane) == [b"added", b"j6"]
 
 
 def test_job_that_snoozes_is_in_the_way(kit):
     queue = Queue("mail")
-    assert tick(1)[0] == 1
+    assert tick(1)[0] == b"added"
     (job,) = queue.claim()
     run(queue, snooze(queue, job, 600, expires=0, why="", ttl_ms=0))
-    assert tick(2) == [-1, b"j1"]
+    assert tick(2) == [b"skipped", b"j1"]
 
 
 def test_run_by_hand_is_no_tick_and_still_in_the_way(kit):
-    assert tick(5)[0] == 1
+    assert tick(5)[0] == b"added"
     queue = Queue("mail")
     queue.ack(*queue.claim())
-    assert tick(0, id="hand") == [1, b"hand"]
-    assert tick(0, id="again") == [-1, b"hand"]
-    assert tick(5) == [0, b"hand"]
-    assert tick(6) == [-1, b"hand"]
+    assert tick(0, id="hand") == [b"added", b"hand"]
+    assert tick(0, id="again") == [b"skipped", b"hand"]
+    assert tick(5) == [b"repeated", b"hand"]
+    assert tick(6) == [b"skipped", b"hand"]
 
 
 def test_unique_task_has_one_job_whoever_added_it(kit):
@@ -288,13 +287,13 @@ def test_unique_task_has_one_job_whoever_added_it(kit):
     queue = Queue("mail")
     id = queue.put(1, unique="k").encode()
     key = UniqueKey(digest("key", "k"), "done")
-    assert tick(1, key=key) == [-1, id]
-    assert tick(1, key=key) == [-1, id]
+    assert tick(1, key=key) == [b"skipped", id]
+    assert tick(1, key=key) == [b"skipped", id]
     queue.ack(*queue.claim())
-    assert tick(2, key=key) == [1, b"j2"]
+    assert tick(2, key=key) == [b"added", b"j2"]
     assert queue.put(2, unique="k") == "j2"
-    assert tick(3, key=UniqueKey("p", "60000"), overlap="allow") == [1, b"j3"]
-    assert tick(4, key=UniqueKey("p", "60000"), overlap="allow") == [-1, b"j3"]
+    assert tick(3, key=UniqueKey("p", "60000"), overlap="allow") == [b"added", b"j3"]
+    assert tick(4, key=UniqueKey("p", "60000"), overlap="allow") == [b"skipped", b"j3"]
 
 
 @pytest.mark.parametrize("part", ["due", "names", "code", "stored", "state", "versions", "watchers"])

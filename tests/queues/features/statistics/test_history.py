@@ -9,8 +9,8 @@ from redis_kit.core import connections
 from redis_kit.core.errors import InvalidValue
 from redis_kit.queues import Queue
 from redis_kit.queues.engine.spread import spread
-from redis_kit.queues.features.statistics import store as hourly
-from redis_kit.queues.features.statistics.store import HourFolding
+from redis_kit.queues.features.statistics.counter import AT_ONCE, FOLD_HOURS, HourFolding
+from redis_kit.queues.features.statistics.counts import KEPT_HOURS
 from redis_kit.queues.inspection import aqueue_history, queue_history
 from redis_kit.queues.keys import QueueKeys
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
@@ -37,7 +37,7 @@ def counted(kit, keys, hour, *, done=0, failed=0, begun=0, late=0, latest=0):
 def fold(keys):
     """Add up past hours, as often as there are some left."""
     base = keys.minutes.removesuffix("minutes")
-    while hourly.fold_hours(base).run(connections.client()):
+    while FOLD_HOURS(base, AT_ONCE, KEPT_HOURS).run(connections.client()):
         pass
 
 

@@ -12,13 +12,13 @@ from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.core.flow import run
 from redis_kit.core.metrics.families import Histogram
 from redis_kit.queues import Queue
+from redis_kit.queues.engine.feature import Process
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.spread import spread
+from redis_kit.queues.features.statistics import counter, metrics
 from redis_kit.queues.features.statistics import counts as run_counts
-from redis_kit.queues.features.statistics import metrics
-from redis_kit.queues.features.statistics import store as hourly
 from redis_kit.queues.features.statistics.counter import TaskStatistics
-from redis_kit.queues.features.statistics.inspection import latest_hours
+from redis_kit.queues.features.statistics.inspection import read_runs
 from redis_kit.queues.features.statistics.metrics import BOUNDS, RUN_TIME, TASK_FAILED, TaskMetrics
 from redis_kit.queues.inspection import (
     atask_history,
@@ -48,7 +48,7 @@ def mail(kit):
 
 def count(queue, *attempts, task=SEND):
     """Send the counts of attempts, given as run time, wait and whether they failed."""
-    statistics = TaskStatistics([queue], Clock())
+    statistics = TaskStatistics(Process("worker", "w1", [queue], Clock()))
     for run_time, wait, failed in attempts:
         statistics.note(0, task, run_time, JOB._replace(claimed=1e9 + wait), failed=failed)
     statistics.flush()
@@ -136,7 +136,7 @@ def test_an_earlier_clock_adds_to_the_latest_hour(mail, kit):
 
 
 def test_tasks_beyond_the_limit_are_counted_together(mail, kit, monkeypatch):
-    monkeypatch.setattr(hourly, "MOST_TASKS", 2)
+    monkeypatch.setattr(counter, "MOST_TASKS", 2)
     for task in ("a", "b", "c", "d", "a"):
         count(mail, (0.1, 0, False), task=task)
     assert {task: stats.runs for task, stats in task_stats("mail").items()} == {"a": 2, "b": 1, "": 2}
@@ -159,7 +159,7 @@ def test_a_key_of_another_type_costs_only_the_statistics(part, mail, kit):
 
 
 def test_counts_that_a_full_server_refuses_are_sent_again(mail, kit, caplog):
-    statistics = TaskStatistics([mail, WorkerQueue("video", worker="w1", about="")], Clock())
+    statistics = TaskStatistics(Process("worker", "w1", [mail, WorkerQueue("video", worker="w1", about="")], Clock()))
     kit.client.set(WorkerQueue("video", worker="w1", about="").key("tasks"), "x")
     for number in range(2):
         statistics.note(number, SEND, 0.1, JOB, failed=False)
@@ -177,7 +177,7 @@ def test_counts_that_a_full_server_refuses_are_sent_again(mail, kit, caplog):
 
 
 def test_counts_wait_while_the_server_does_not_answer(mail, kit, monkeypatch):
-    statistics = TaskStatistics([mail], Clock())
+    statistics = TaskStatistics(Process("worker", "w1", [mail], Clock()))
     statistics.note(0, SEND, 0.1, JOB, failed=False)
     with monkeypatch.context() as away:
         away.setattr(WorkerQueue, "run_flow", unanswered(indeterminate=False))
@@ -203,7 +203,7 @@ def test_counts_of_all_queues_and_shards_take_one_round_trip(kit, trips):
     pytest.importorskip("redis_kit.queues.features.shards.feature")
     kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"SHARDS": 2}}})
     sources = [WorkerQueue(name, worker="w1", about="") for name in (*spread().names("mail"), "video")]
-    statistics = TaskStatistics(sources, Clock())
+    statistics = TaskStatistics(Process("worker", "w1", sources, Clock()))
     for _ in range(2):
         for number in range(3):
             statistics.note(number, SEND, 0.1, JOB, failed=False)
@@ -253,8 +253,8 @@ def test_counters_of_tasks_are_seen_to_restart(minute, shown, mail, kit):
     count(mail, (0.1, 0, True))
     put_back(mail, 1, SEND)
     count(mail, (0.1, 0, True))
-    _, present, before = run(latest_hours(["mail"], "default"), connections.client())
-    histogram, failures = [sample.value for sample in metrics.samples(present, before, ["mail"], minute, 100)]
+    runs = run(read_runs(["mail"], 2, "default"), connections.client())
+    histogram, failures = [sample.value for sample in metrics.samples(runs, ["mail"], minute, 100)]
     assert (histogram.buckets[-1][1], failures) == (shown, shown)
 
 

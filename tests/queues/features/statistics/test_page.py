@@ -8,7 +8,7 @@ from redis_kit.core import connections
 from redis_kit.queues import Queue
 from redis_kit.queues.features.statistics import counts as run_counts
 from redis_kit.queues.features.statistics import page as tasks_page
-from redis_kit.queues.features.statistics import store as hourly
+from redis_kit.queues.features.statistics.counter import COUNT_RUNS
 from redis_kit.queues.inspection import task_history
 from redis_kit.queues.keys import names_key
 from tests.dashboard.support.attacks import SAMPLE, harmless_links
@@ -27,7 +27,7 @@ def count(queue, task, run_time, *, times=1, failed=False):
     counts = Counter()
     for _ in range(times):
         run_counts.add(counts, run_time, 0.5, failed=failed)
-    hourly.count_runs(queue.key(""), {task: counts}).run(connections.client())
+    COUNT_RUNS(queue.key(""), 72, 100, task, run_counts.dumps(counts)).run(connections.client())
 
 
 @pytest.fixture

@@ -9,7 +9,9 @@ from redis_kit.queues import Cancelled, Queue, task
 from redis_kit.queues.engine import calls as moves
 from redis_kit.queues.engine import message as messages
 from redis_kit.queues.errors import LeaseLost, UnknownTask
-from redis_kit.queues.features.unknown import store
+from redis_kit.queues.features.unknown import middleware
+from redis_kit.queues.features.unknown import recall as recalls
+from redis_kit.queues.features.unknown.middleware import CANCELLED, RETURNED, defer
 from redis_kit.queues.features.unknown.recall import Recall, can_run
 from redis_kit.queues.reports import unknown_calls
 from redis_kit.queues.tasks import registry
@@ -201,7 +203,7 @@ def test_worker_that_knows_the_task_gets_the_oldest_jobs_at_once(kit, queue, rel
 
 
 def test_jobs_are_recalled_in_bounded_steps(kit, queue, release, monkeypatch):
-    monkeypatch.setattr(store, "RECALLED", 5)
+    monkeypatch.setattr(recalls, "RECALLED", 5)
     for number in range(12):
         release.task.enqueue(number)
     release.forget()
@@ -254,7 +256,7 @@ def test_job_cancelled_at_a_worker_that_can_not_run_it_is_not_returned(queue, re
     result = release.task.enqueue("a")
     (job,) = queue.claim(worker="w1")
     result.cancel()
-    assert queue.run_flow(store.defer(queue, job, release.call, 0)) == store.CANCELLED
+    assert queue.run_flow(defer(queue, job, release.call, 0)) == CANCELLED
     queue.sign_off(worker="w1")
     release.forget()
     drain()
@@ -293,13 +295,13 @@ def test_repeat_after_a_lost_answer_gets_the_same_answer(queue, release):
     release.task.enqueue("a")
     (job,) = queue.claim(worker="w1")
     for _ in range(2):
-        assert queue.run_flow(store.defer(queue, job, release.call, 0)) == store.RETURNED
+        assert queue.run_flow(defer(queue, job, release.call, 0)) == RETURNED
     assert queue.counts().scheduled == 1
     queue.run_now(job.id)
     (again,) = queue.claim(worker="w2")
     queue.ack(again)
     with pytest.raises(LeaseLost):
-        queue.run_flow(store.defer(queue, again, release.call, 0))
+        queue.run_flow(defer(queue, again, release.call, 0))
 
 
 def test_own_id_that_is_used_again_begins_its_time_again(kit, queue, release):
@@ -349,7 +351,7 @@ def test_report_tells_what_no_worker_knows(queue, release):
 
 
 def test_names_of_calls_are_bounded(kit, queue, monkeypatch):
-    monkeypatch.setattr(store, "SHAPES", 3)
+    monkeypatch.setattr(middleware, "SHAPES", 3)
     for number in range(6):
         queue.put({"task": f"t{number}" + "x" * 500 * number})
     drain()

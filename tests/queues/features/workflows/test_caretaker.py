@@ -3,9 +3,8 @@
 from time import monotonic
 
 from redis_kit.queues import Queue
-from redis_kit.queues.features.workflows.calls import CHECKED_WORKFLOWS
 from redis_kit.queues.features.workflows.caretaker import INTERVAL, SOON, Caretaker
-from redis_kit.queues.features.workflows.keys import list_key, workflow_key
+from redis_kit.queues.features.workflows.store import CHECKED_WORKFLOWS, list_key, workflow_key
 
 
 def test_many_workflows_are_looked_at_one_run_after_the_other(kit):

@@ -7,12 +7,11 @@ from redis_kit.core import component
 from redis_kit.core.panels import Figure
 from redis_kit.queues import Queue, chain, failures, group, previous
 from redis_kit.queues.features.workflows import page as workflows
-from redis_kit.queues.features.workflows import transitions
-from redis_kit.queues.features.workflows.diagram import drawing
-from redis_kit.queues.features.workflows.keys import list_key
-from redis_kit.queues.features.workflows.page import WorkflowsPanel
+from redis_kit.queues.features.workflows import store
+from redis_kit.queues.features.workflows.page import WorkflowsPanel, drawing
 from redis_kit.queues.features.workflows.step import StepCall
-from redis_kit.queues.features.workflows.workflow import nodes
+from redis_kit.queues.features.workflows.store import list_key
+from redis_kit.queues.features.workflows.workflow import read_nodes
 from redis_kit.testing.jobs import drain
 from tests.dashboard.support.attacks import FEW, harmless_links, without_titles
 from tests.dashboard.support.html import page, row_buttons, rows, said, whole_page
@@ -45,7 +44,7 @@ def waiting(kit):
 
 
 def drawn(workflow):
-    graph = drawing(workflow.run_flow(nodes(workflow)))
+    graph = drawing(workflow.run_flow(read_nodes(workflow))[1])
     return graph, [(str(box.name), str(box.note), box.column, box.tone) for box in graph.boxes]
 
 
@@ -98,7 +97,7 @@ def test_list_links_to_the_page_of_each(failed, waiting, boss):
 
 def test_step_that_failed_late_in_a_large_workflow_is_on_its_page(kit, boss):
     workflow = async_to_sync(group(work.step(number) for number in range(2100)).aenqueue)()
-    workflow.run_flow(transitions.fail(StepCall(workflow.id, 2099), "ValueError: 2099"))
+    workflow.run_flow(store.fail(StepCall(workflow.id, 2099), "ValueError: 2099"))
     graph, boxes = drawn(workflow)
     assert boxes == [("2100 steps", "0 done, 1 failed", 0, "bad")]
     assert graph.summary == "failed: 1, in its queue: 2099"

@@ -6,7 +6,7 @@ import pytest
 
 from redis_kit.queues import Queue, chain, failures, group, previous
 from redis_kit.queues.features.workflows import caretaker
-from redis_kit.queues.features.workflows.keys import list_key
+from redis_kit.queues.features.workflows.store import list_key
 from tests.fixtures import failpoints
 from tests.fixtures.process import wait_for
 from tests.queues.support.backup import Backup

@@ -19,10 +19,8 @@ from redis_kit.queues import (
     group,
     previous,
 )
-from redis_kit.queues.features.workflows import transitions
-from redis_kit.queues.features.workflows.graph import Graph
+from redis_kit.queues.features.workflows import store
 from redis_kit.queues.features.workflows.middleware import WorkflowStep
-from redis_kit.queues.features.workflows.parts import Group
 from redis_kit.queues.features.workflows.start import packed
 from redis_kit.queues.features.workflows.step import StepCall
 from redis_kit.queues.framework import BUNDLED
@@ -396,8 +394,8 @@ class CountingClient:
 def test_big_group_is_made_in_few_round_trips(kit):
     client = CountingClient()
     part = group(work.step(number) for number in range(1000)).on_done(report.step(previous, failures))
-    nodes = packed(Graph(Group([part])), "w")
-    flow.run(transitions.create("w", "big", nodes), client)
+    nodes = packed([part], "w")
+    flow.run(store.create("w", "big", nodes), client)
     assert Queue("default").counts().ready == 1000
     assert client.count <= 25
     assert Workflow("w").status()[4:] == (1001, 0, 0, 1000)
@@ -405,6 +403,6 @@ def test_big_group_is_made_in_few_round_trips(kit):
 
 def test_chain_costs_the_same_however_long_it_is(kit):
     client = CountingClient()
-    nodes = packed(Graph(Group([chain(work.step(number) for number in range(100))])), "w")
-    flow.run(transitions.create("w", "long", nodes), client)
+    nodes = packed([chain(work.step(number) for number in range(100))], "w")
+    flow.run(store.create("w", "long", nodes), client)
     assert client.count <= 6  # with the source of two scripts and the name of the queue

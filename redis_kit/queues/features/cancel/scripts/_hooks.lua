@@ -1,28 +1,23 @@
 -- What scripts do about marks of jobs that are to be cancelled, each part at a hook of theirs.
--- @if on_check
+-- @on on_check
 -- @keys cancels
 -- @check_types cancels
--- @end on_check
--- @if on_end
+-- @on on_end
 -- @keys cancels
 redis.call("HDEL", cancels, unpack(ids))
--- @end on_end
--- @if on_bury
+-- @on on_bury
 -- @keys cancels
 redis.call("HDEL", cancels, id)
--- @end on_bury
--- @if on_settle
+-- @on on_settle
 -- @keys cancels
 job.is_cancelled = redis.call("HEXISTS", cancels, id) == 1
--- @end on_settle
--- @if on_return
+-- @on on_return
 -- @keys cancels
 if redis.call("HEXISTS", cancels, id) == 1 then
     note_ending(id, "cancelled", "", record)
     wakes, has_ended = move(id, "running", "gone", {member = member}) or wakes, true
 end
--- @end on_return
--- @if on_heartbeat
+-- @on on_heartbeat
 -- @keys cancels, running
 if redis.call("HLEN", cancels) > 0 then
     for _, member in ipairs(redis.call("ZRANGEBYLEX", running, "[" .. worker .. "/", "(" .. worker .. "0")) do
@@ -30,12 +25,9 @@ if redis.call("HLEN", cancels) > 0 then
         if id and redis.call("HEXISTS", cancels, id) == 1 then table.insert(cancelled, id) end
     end
 end
--- @end on_heartbeat
--- @if on_details
+-- @on on_details
 -- @keys cancels
 reply[9] = redis.call("HEXISTS", cancels, id)
--- @end on_details
--- @if on_sweep
+-- @on on_sweep
 -- @keys cancels
 used = used + 4 * redis.call("EXISTS", cancels)
--- @end on_sweep

@@ -1,38 +1,32 @@
 -- What scripts do about results, each part at a hook of theirs.
--- @if on_check
+-- @on on_check
 -- @if endings
 -- @keys endings
 -- @check_types endings
 -- @end endings
--- @end on_check
--- @if on_new|on_requeue
+-- @on on_new|on_requeue
 -- @keys endings
 redis.call("HDEL", endings, id)
--- @end on_new|on_requeue
--- @if on_lost
+-- @on on_lost
 -- Jobs that ended without their worker, which knows the key of the result: a worker that hears of them stores it.
 -- @keys endings
 if string.match(record, "^[^\n]*\n~") then
     redis.call("HSET", endings, id, kind .. string.format(" %.0f ", now) .. reason .. "\n" .. record)
     redis.call("PEXPIRE", endings, 30 * 24 * 3600 * 1000)
 end
--- @end on_lost
--- @if on_report
+-- @on on_report
 -- @keys endings
 unrecorded = redis.call("HLEN", endings)
--- @end on_report
--- @if on_cancel
+-- @on on_cancel
 -- @keys result, finished
 -- @check_types result, finished
--- @end on_cancel
--- @if on_cancelled
+-- @on on_cancelled
 -- @keys result, finished
 if string.match(record, "^[^\n]*\n~") then
 -- @include _store_result
     store_result(result, finished, ttl_ms, redis.call("HGET", result, "waiting"), "FAILED", record, "cancelled", error)
 end
--- @end on_cancelled
--- @if on_attempt
+-- @on on_attempt
 -- @if results
 -- Store how an attempt ended. Where the key is of a wrong type nothing is stored, or the job would not end until that is gone.
 -- @keys results...
@@ -55,8 +49,7 @@ if job.ttl_ms ~= "0" and type(waiting) ~= "table" then
     end
 end
 -- @end results
--- @end on_attempt
--- @if on_done
+-- @on on_done
 -- Store the results of jobs that are done: from ARGV[to_store] on the number of each, the result, and the ms to store it. One whose key is
 -- of a wrong type is not stored, or no job would end until that is gone. The number 0 stands for the stream of done jobs: then
 -- lines about the jobs follow, and how many jobs the stream keeps.
@@ -83,8 +76,7 @@ if records then
         end
     end
 end
--- @end on_done
--- @if on_details
+-- @on on_details
 -- @keys result
 local function short(text)
     return text and #text <= bytes and text or ""
@@ -97,4 +89,3 @@ for number = attempts, math.max(1, attempts - most + 1), -1 do
     local error = short(redis.call("HGET", result, "error" .. number))
     if error ~= "" then reply[#reply + 1], reply[#reply + 2] = number, error end
 end
--- @end on_details

@@ -4,13 +4,13 @@
 -- @keys result, jobs, reasons, endings
 -- ARGV[1]  id         of the job
 -- ARGV[2]  waits      1 when the caller waits, else 0
--- returns  its status, "" when nothing is stored; when it ended, ms; its record; why it died; then what the result holds
+-- returns  its status, "" when nothing is stored; when it ended, ms; its record; why it died; what the result holds
 --
 -- While the job exists, it decides, and not what was stored at an earlier end: a dead job may run again.
 
 local id, waits = ARGV[1], ARGV[2] == "1"
 -- @include redis_kit.queues.engine:_state_of
-local record, fields = redis.call("HGET", jobs, id), redis.call("HGETALL", result)
+local record = redis.call("HGET", jobs, id)
 local status, at, reason = "", 0, ""
 
 if record then
@@ -31,8 +31,4 @@ else
     local ended, last = string.match(redis.call("HGET", endings, id) or "", "^%l+ (%d+) [^\n]*\n(.*)$")
     if ended then status, at, record = "FAILED", ended, last end  -- its result is stored in a moment
 end
-local reply = {status, at, record, reason}
-for _, part in ipairs(fields) do
-    table.insert(reply, part)
-end
-return reply
+return {status, at, record, reason, redis.call("HGETALL", result)}

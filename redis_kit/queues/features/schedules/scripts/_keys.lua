@@ -3,7 +3,7 @@
 --
 -- names      zset of scores 0: schedule
 -- due        zset: schedule -> when to look at it
--- code       hash: schedule -> versions of the code that declare it, that of the definition first, and the definition
+-- code       hash: schedule -> version of the code, and the definition in it
 -- stored     hash: schedule -> when its row was read, and what it says
 -- state      hash: schedule -> what became of its last ticks
 -- versions   hash: version of the code -> since when and when last a worker had it; "stored" -> when all rows were stored

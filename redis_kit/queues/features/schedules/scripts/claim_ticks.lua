@@ -12,11 +12,12 @@
 -- ARGV[6]     most      supervisors that do so
 -- ARGV[7]     longest   ms after which a version counts as gone
 -- ARGV[8...]  skipped   schedules that this supervisor can't run, unless they have changed: then they are due since 0
--- returns     the time in ms, 1 if this one wakes up for ticks, ms to the next one (-1: none, 0: claim again), how many schedules there
---             are, {what `versions` holds}, the claim, then of each claimed schedule its name, when it was due, and
---             what `code`, `stored` and `state` hold of it, each "" for nothing
+-- returns     the time in ms, 1 if this one wakes up for ticks, ms to the next one (-1: none, 0: claim again), how many
+--             schedules there are, {what `versions` holds}, the claim, then of each claimed schedule its name, when it
+--             was due, and what `code`, `stored` and `state` hold of it, each "" for nothing
 
 local supervisor, version, limit, lease = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local longest = tonumber(ARGV[7])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @check_types due, names, code, stored, state, versions, watchers
@@ -32,17 +33,6 @@ if known then
 elseif version ~= "" then
     limit = 0
 end
-local function is_gone(definition)
-    for release in string.gmatch(string.match(definition, "^[^\n]*"), "%S+") do
-        local last = string.match(redis.call("HGET", versions, release) or "", " (%d+)$")
-        if last and now - last <= tonumber(ARGV[7]) then
-            return false
-        end
-        redis.call("HDEL", versions, release)
-    end
-    return true
-end
-
 local skipped, claim = {}, string.format("%.0f", now + lease)
 for at = 8, #ARGV do
     skipped[ARGV[at]] = true
@@ -54,15 +44,18 @@ for at = 1, #found, 2 do
     local name = found[at]
     if (not skipped[name] or found[at + 1] == "0") and limit > 0 then
         local definition, row = redis.call("HGET", code, name), redis.call("HGET", stored, name)
-        if definition and not row and is_gone(definition) then
+        local author = definition and not row and string.match(definition, "^[^\n]*")
+        local last = author and string.match(redis.call("HGET", versions, author) or "", " (%d+)$")
+        if author and (not last or now - last > longest) then
+            redis.call("HDEL", versions, author)
             redis.call("HDEL", code, name)
             definition = nil
         end
         if definition or row then
             limit = limit - 1
             redis.call("ZADD", due, claim, name)
-            local became = redis.call("HGET", state, name)
-            for _, value in ipairs({name, found[at + 1], definition or "", row or "", became or ""}) do
+            local became = redis.call("HGET", state, name) or ""
+            for _, value in ipairs({name, found[at + 1], definition or "", row or "", became}) do
                 reply[#reply + 1] = value
             end
         else

@@ -21,8 +21,8 @@ else
     found = redis.call("ZRANGEBYLEX", names, first, last, "LIMIT", ARGV[2], ARGV[3])
 end
 for _, name in ipairs(found) do
-    for _, value in ipairs({name, redis.call("ZSCORE", due, name) or "", redis.call("HGET", code, name) or "", redis.call("HGET", stored, name) or "", redis.call("HGET", state, name) or ""}) do
-        reply[#reply + 1] = value
-    end
+    reply[#reply + 1] = name
+    reply[#reply + 1] = redis.call("ZSCORE", due, name) or ""
+    for _, key in ipairs({code, stored, state}) do reply[#reply + 1] = redis.call("HGET", key, name) or "" end
 end
 return reply

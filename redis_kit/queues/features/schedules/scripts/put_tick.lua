@@ -12,10 +12,10 @@
 -- ARGV[6]   payload
 -- ARGV[7]   key        unique key of the call; "" if its task is not unique
 -- ARGV[8]   until      see put_unique
--- ARGV[9]   lane       of a job that has one, see _put_in_lane; else ""
--- returns   1 when it was added, 2 when a retry was made ready in its place, 0 when one of the two was done before, -1 when
---           an earlier job waits, or runs and may have no other beside it, -2 when the tick is to wait for a running job;
---           then the id of the job that there is
+-- ARGV[9]   lane       of a job that has one, see on_put of limits; else ""
+-- returns   "added"; "retried" when a retry was made ready in its place; "repeated" when one of the two was done before;
+--           "skipped" when an earlier job waits, or runs and may have no other beside it; "waits" when the tick is to
+--           wait for a running job; then the id of the job that there is
 
 local schedule, tick, overlap, priority, id, payload, key, ending, lane = unpack(ARGV)
 -- @include redis_kit.queues.engine:_record_head
@@ -29,7 +29,7 @@ local schedule, tick, overlap, priority, id, payload, key, ending, lane = unpack
 -- @hook on_check
 local latest, job = string.match(redis.call("HGET", ticks, schedule) or "", "^(%d+) (%S+)$")
 if tick ~= "0" and tonumber(latest or 0) >= tonumber(tick) then
-    return {0, job}
+    return {"repeated", job}
 end
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -48,11 +48,11 @@ if record and is_retry(record) then
     local place = ready_place(job, priority, redis.call("INCRBY", sequence, 1))
     move(job, "scheduled", "ready", {place = place, record = record_head(priority, attempts, crashes, now) .. old})
     wake()
-    return {2, job}
+    return {"retried", job}
 end
 local state = record and state_of(job)
 if state and state ~= "dead" then
-    return {(state ~= "running" or overlap == "skip") and -1 or -2, job}
+    return {(state ~= "running" or overlap == "skip") and "skipped" or "waits", job}
 end
 local holder
 if key ~= "" then
@@ -60,10 +60,10 @@ if key ~= "" then
     -- @hook on_look_up(key, holder)
 end
 if holder then
-    return {-1, holder}
+    return {"skipped", holder}
 elseif redis.call("HEXISTS", jobs, id) == 1 then
     note_tick(id)
-    return {0, id}
+    return {"repeated", id}
 end
 
 local due, later = due_of("0", clock)
@@ -78,4 +78,4 @@ if key ~= "" then
 end
 note_tick(id)
 wake()
-return {1, id}
+return {"added", id}

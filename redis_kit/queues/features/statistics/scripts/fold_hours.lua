@@ -11,7 +11,7 @@ local most, kept = tonumber(ARGV[1]), tonumber(ARGV[2])
 local now = math.floor(redis.call("TIME")[1] / 3600)
 
 -- @check_types minutes, hours
--- @include redis_kit.queues.reports:_minute_numbers
+-- @include redis_kit.queues.reports:_each_minute
 -- @include _hour_numbers
 local last = tonumber(redis.call("HGET", hours, "folded") or 0) or 0
 local first = math.max(last < now and last + 1 or 0, now - 71) -- minutes last for 72 hours; the clock may go back

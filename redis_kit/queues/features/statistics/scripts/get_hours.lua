@@ -8,7 +8,7 @@
 
 local now = math.floor(redis.call("TIME")[1] / 3600)
 
--- @include redis_kit.queues.reports:_minute_numbers
+-- @include redis_kit.queues.reports:_each_minute
 -- @include _hour_numbers
 local fields = {}
 for hour = now - ARGV[1] + 1, now do fields[#fields + 1] = hour end

@@ -1,9 +1,8 @@
 -- What scripts do about unique keys, each part at a hook of theirs.
--- @if on_check
+-- @on on_check
 -- @keys unique, owners
 -- @check_types unique, owners
--- @end on_check
--- @if on_end
+-- @on on_end
 -- @keys unique, owners
 for _, id in ipairs(ids) do
     local owned = redis.call("HGET", owners, id)
@@ -11,17 +10,14 @@ for _, id in ipairs(ids) do
     if owned then redis.call("HDEL", owners, id) end
     if owned and redis.call("HGET", unique, key) == id then redis.call("HDEL", unique, key) end
 end
--- @end on_end
--- @if on_requeue
+-- @on on_requeue
 -- @include _holder
 local owned = string.match(redis.call("HGET", owners, id) or "", "^%l+ (.*)$")
 if owned and not unique_holder(owned) then redis.call("HSET", unique, owned, id) end
--- @end on_requeue
--- @if on_look_up
+-- @on on_look_up
 -- @include _holder
 holder = holder or unique_holder(key)
--- @end on_look_up
--- @if on_hold
+-- @on on_hold
 -- Give a new job its unique key: until it is "done", or no more "queued", or for as many ms.
 -- @keys unique, owners, period
 if tonumber(ending) then
@@ -31,13 +27,10 @@ else
     redis.call("HSET", unique, key, id)
     use_feature(2)
 end
--- @end on_hold
--- @if on_details
+-- @on on_details
 -- @keys unique, owners
 local owned = redis.call("HGET", owners, id) or ""
 if redis.call("HGET", unique, string.match(owned, "^%l+ (.*)$") or "") == id then reply[8] = owned end
--- @end on_details
--- @if on_sweep
+-- @on on_sweep
 -- @keys owners
 used = used + 2 * redis.call("EXISTS", owners)
--- @end on_sweep

@@ -11,7 +11,7 @@
 -- ARGV[6]      until      "done", "queued", or how many ms the key's period lasts
 -- ARGV[7]      replace    1 to give a job that waits the new payload, priority and time
 -- ARGV[8]      used       1 if the id may have been used before
--- ARGV[9]      lane       see _put_in_lane; "" without one
+-- ARGV[9]      lane       see on_put of limits; "" without one
 -- returns      1 when it was added, 2 when it replaced one, 0 when there is one; then the id of the job that there is
 --
 -- Attempts of a job that is replaced stay counted, or one that always fails would never die.

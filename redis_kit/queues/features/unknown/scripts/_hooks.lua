@@ -1,9 +1,8 @@
 -- What scripts do about calls that not every worker can run, each part at a hook of theirs.
--- @if on_heartbeat
+-- @on on_heartbeat
 -- @keys unknown
 shapes = redis.call("HGETALL", unknown)
--- @end on_heartbeat
--- @if on_stats
+-- @on on_stats
 -- @keys unknown
 for _, entry in ipairs(redis.call("HVALS", unknown)) do
     local count, first, known, shape = string.match(entry, "^(%d+) (%d+) (%d+) (.*)$")
@@ -11,8 +10,7 @@ for _, entry in ipairs(redis.call("HVALS", unknown)) do
         table.insert(reply[11], item)
     end
 end
--- @end on_stats
--- @if on_kinds
+-- @on on_kinds
 -- @keys unknown, deferred
 -- @include _unknown_calls
 -- The time between two tries grows with the time since the first one, and with the number of jobs of the shape. So workers look at
@@ -42,4 +40,3 @@ function go_on.unfit(job)
     for _, key in ipairs({unknown, deferred}) do redis.call("PEXPIRE", key, string.format("%.0f", longest + 2 * LONGEST)) end
     return "scheduled", {due = at, record = uncounted(job.record, due)}
 end
--- @end on_kinds

@@ -30,17 +30,12 @@ local recalls = runs and now - known >= PAUSE
 
 -- Those that are gone by now leave their names behind.
 local function sweep()
-    for _ = 1, 10 do
-        local gone = {}
-        for _, entry in ipairs(redis.call("ZRANDMEMBER", deferred, 100)) do
-            local id = string.match(entry, "^(.*)/%d+$") or entry
-            if redis.call("HEXISTS", jobs, id) == 0 or redis.call("ZSCORE", dead, id) then
-                gone[#gone + 1] = entry
-            end
-        end
-        if #gone > 0 then redis.call("ZREM", deferred, unpack(gone)) end
-        if #gone < 50 then return end
+    local gone = {}
+    for _, entry in ipairs(redis.call("ZRANDMEMBER", deferred, 500)) do
+        local id = string.match(entry, "^(.*)/%d+$") or entry
+        if redis.call("HEXISTS", jobs, id) == 0 or redis.call("ZSCORE", dead, id) then gone[#gone + 1] = entry end
     end
+    if #gone > 0 then redis.call("ZREM", deferred, unpack(gone)) end
 end
 
 local function recall()

@@ -18,7 +18,6 @@ local now = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))
 -- @include _nodes
 -- @include _node_start
 -- @include _release
--- @include _count_failure
 -- @include _reopen
 -- @include _due_page
 -- @check_types meta, steps, states, groups, due, active, values, errors
@@ -44,18 +43,16 @@ for at = 4, #ARGV do
     table.insert(reply, value)
 end
 
-local function is_inside(node, wanted)
-    while node and node ~= "0" and node ~= wanted do
-        local _, parent = read_node(node)
-        node = parent
+local function is_inside(node, group)
+    while node and node ~= "0" and node ~= group do
+        node = select(2, read_node(node))
     end
-    return node == wanted
+    return node == group
 end
 local failures = ARGV[3] ~= "" and redis.call("HGETALL", errors) or {}
 for at = 1, #failures, 2 do
     if is_inside(failures[at], ARGV[3]) and #reply < 3 * 1000 + #ARGV then
-        local start = node_start(failures[at])
-        for _, part in ipairs({failures[at], start, failures[at + 1]}) do table.insert(reply, part) end
+        for _, part in ipairs({failures[at], node_start(failures[at]), failures[at + 1]}) do table.insert(reply, part) end
     end
 end
 if word == "failed" then

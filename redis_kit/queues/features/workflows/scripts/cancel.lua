@@ -14,7 +14,6 @@ local now = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))
 
 -- @include _nodes
 -- @include _conclude
--- @include _count_failure
 -- @check_types meta, steps, states, groups, due, active, values, errors, ended
 local status = redis.call("HGET", meta, "status")
 if not status then

@@ -6,7 +6,6 @@
 -- ARGV[2...]  numbers  of the steps
 -- returns     number and node of further steps that are due since that step ended
 
-
 -- @include _due_page
 -- @check_types due, steps
 for at = 2, #ARGV do

@@ -11,8 +11,7 @@
 -- ARGV[5]     ttl_ms    to store a workflow that succeeded
 -- ARGV[6]     failed    ms to store a workflow that failed
 -- ARGV[7]     added     how many steps it added
--- ARGV[8]     first     number of the group of these
--- ARGV[9...]  nodes     number, state and node of each
+-- ARGV[8...]  nodes     number, state and node of each, first of the group of these
 -- returns     0 there is no workflow; 1 recorded, now or before: number and node of steps that are due since; 2
 --             ignored, as the step has ended otherwise, or is not in that state
 
@@ -23,7 +22,6 @@ local now = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))
 -- @include _nodes
 -- @include _release
 -- @include _conclude
--- @include _count_failure
 -- @include _due_page
 -- @check_types meta, steps, states, groups, due, active, values, errors, ended
 local status, state = redis.call("HGET", meta, "status"), redis.call("HGET", states, number) or ""
@@ -82,7 +80,7 @@ redis.call("HINCRBY", meta, "done", 1)
 if text ~= "" then redis.call("HSET", values, number, text) end
 if added ~= "0" then
     redis.call("HINCRBY", meta, "steps", added)
-    store_nodes(9)
+    store_nodes(8)
     redis.call("HSET", steps, first, "g " .. parent .. " " .. dependents .. " -\n")
     local node = string.gsub(redis.call("HGET", steps, number), "^(%l %d+) %S+", "%1 " .. first, 1)
     redis.call("HSET", steps, number, node)

@@ -1,1 +1,0 @@
-"""Waiting for what is published on channels: thousands of callers on few connections."""

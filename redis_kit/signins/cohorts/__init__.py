@@ -1,1 +1,0 @@
-"""The sign-ins of all users of a model: active users, streaks, segments and retention."""
