@@ -46,7 +46,7 @@ def test_plain_job_passes_few_files_and_functions(kit):
             sys.setprofile(note)
             plain.enqueue(20)
             sys.setprofile(None)
-            wait_for(lambda: "Fetcher.add_done" in passed["queues/worker/fetch/fetcher.py"])
+            wait_for(lambda: "Fetcher.add_done" in passed["queues/worker/fetcher.py"])
             wait_for(lambda: "RecentAcks.add" in passed["queues/worker/shared/worker_queue.py"])
             wait_for(lambda: worker._fetcher._claimed.free)
             on.clear()

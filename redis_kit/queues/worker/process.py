@@ -20,14 +20,13 @@ from redis_kit.queues.engine import ids
 from redis_kit.queues.engine.claim import version
 from redis_kit.queues.engine.feature import Process, features, process_parts
 from redis_kit.queues.engine.job import Job
-from redis_kit.queues.worker.fetch.fetcher import Fetcher, Rotation
+from redis_kit.queues.worker.fetcher import Fetcher, Rotation
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.run.attempt import WorkerContext
 from redis_kit.queues.worker.run.endings import record_unstoppable
 from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.shared.channel import Channel
-from redis_kit.queues.worker.shared.duties import Duties
-from redis_kit.queues.worker.shared.logs import guarded
+from redis_kit.queues.worker.shared.failures import Duties, guarded
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import Done, WorkerQueue
 

@@ -17,8 +17,7 @@ from redis_kit.queues.inspection import list_workers, queue_stats
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.shared.channel import pair
 from redis_kit.queues.worker.shared.status_board import StatusBoard
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
-from redis_kit.queues.worker.supervisor.child import Child
+from redis_kit.queues.worker.supervisor.child import Child, SupervisedQueue
 from redis_kit.queues.worker.supervisor.supervisor import Supervisor
 from tests.fixtures.process import free_port, wait_for
 from tests.queues.support.putting import put
@@ -80,7 +79,7 @@ def test_refused_writes_are_shown(queue, own_kit, capsys, refuse, reason):
     queue.put(1)
     supervisor = Supervisor(Options(("default",), health_port=free_port()))
     ours, theirs = pair()
-    source = WorkerQueue("default", worker="w", about=ids.information())
+    source = SupervisedQueue("default", worker="w", about=ids.information())
     supervisor.children = [Child(0, "w", ours, StatusBoard(1), [source])]
     supervisor._heartbeat.run()
     assert (supervisor._probes.health()["status"], supervisor._probes.health()["refused"]) == ("ok", {})

@@ -13,7 +13,7 @@ from redis_kit.core.flow import single
 from redis_kit.core.steps import Call
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.shared.reconnect import Outage
+from redis_kit.queues.worker.shared.failures import Outage
 from redis_kit.queues.worker.supervisor.supervisor import Supervisor
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for

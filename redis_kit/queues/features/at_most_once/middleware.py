@@ -8,24 +8,13 @@ from redis_kit.core.flow import single
 from redis_kit.queues.engine.calls import QueueScript, claim_of
 from redis_kit.queues.errors import GiveUp, Interrupted, Snooze, WorkerLost
 from redis_kit.queues.worker.run.attempt import Attempt, Failed, Middleware
-from redis_kit.queues.worker.run.runner import Departure, JobRunner
-from redis_kit.queues.worker.shared.reconnect import until_answered
-from redis_kit.queues.worker.shared.worker_queue import Done
+from redis_kit.queues.worker.run.endings import Departure
+from redis_kit.queues.worker.shared.failures import until_answered
 
 logger = logging.getLogger("redis_kit.worker")
 BEGUN_BEFORE = "it had begun before, and its task runs at most once"
 BEGIN = QueueScript("begin", __package__)
 LOST, BEGINS, HAS_BEGUN = 0, 1, 2
-
-
-class LostClaim(Departure):
-    """The ending of an attempt whose claim was over before its task began: another worker has the job."""
-
-    def carry_out(self, attempt: Attempt, runner: JobRunner) -> list[Done]:
-        """Log it. There is nothing to record."""
-        names = attempt.job.id, attempt.queue_name, attempt.task.module_path
-        logger.warning("Job %a of queue %a (%s) does not run here: its claim was over before it began.", *names)
-        return []
 
 
 class FirstRuns(Middleware):
@@ -41,7 +30,9 @@ class FirstRuns(Middleware):
         begin = BEGIN(source.key(""), *claim_of(job))
         answer = until_answered(lambda: source.run_flow(single(begin)), self.worker.given_up)
         if answer == LOST:
-            return LostClaim()
+            names = job.id, attempt.queue_name, attempt.task.module_path
+            logger.warning("Job %a of queue %a (%s) does not run here: its claim was over before it began.", *names)
+            return Departure()
         if answer == HAS_BEGUN:
             return Failed(WorkerLost(BEGUN_BEFORE), attempt.task, final=True)
         try:

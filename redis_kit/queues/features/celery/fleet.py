@@ -22,8 +22,7 @@ from redis_kit.queues.worker.process import start_thread
 from redis_kit.queues.worker.run.attempt import WorkerContext
 from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.run.timeouts import Timeouts
-from redis_kit.queues.worker.shared.logs import guarded
-from redis_kit.queues.worker.shared.reconnect import Outage, until_answered
+from redis_kit.queues.worker.shared.failures import Outage, guarded, until_answered
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import Claims, Done, WorkerQueue, send_heartbeats
 

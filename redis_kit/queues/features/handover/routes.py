@@ -27,11 +27,10 @@ from redis_kit.queues.features.handover.inspection import sinks_of_backends
 from redis_kit.queues.settings import QUEUE_OPTIONS, options_of
 from redis_kit.queues.tasks import registry, retry
 from redis_kit.queues.worker.run.attempt import Attempt, Middleware, WorkerContext
-from redis_kit.queues.worker.run.endings import failed
-from redis_kit.queues.worker.run.runner import Departure, JobRunner
+from redis_kit.queues.worker.run.endings import Departure, FailedAttempt, Runner
 from redis_kit.queues.worker.run.sink import Answer, Sink
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.logs import guarded
+from redis_kit.queues.worker.shared.failures import guarded
 from redis_kit.queues.worker.shared.worker_queue import Done, WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
@@ -269,7 +268,7 @@ class HandedOver(Departure):
     def __init__(self, route: Route, routes: Routes) -> None:
         self._route, self._routes = route, routes
 
-    def carry_out(self, attempt: Attempt, runner: JobRunner) -> list[Done]:
+    def carry_out(self, attempt: Attempt, runner: Runner) -> list[Done]:
         """Hand a job over, with others that go the same way. Return those that are done here."""
         slot, number, route = attempt.slot, attempt.number, self._route
         others = self._others(attempt, runner)
@@ -283,7 +282,7 @@ class HandedOver(Departure):
             failpoints.reach("handed_over")
         return self._settled(number, list(zip(batch, answers, strict=True)), runner)
 
-    def _others(self, first: Attempt, runner: JobRunner) -> list[Attempt]:
+    def _others(self, first: Attempt, runner: Runner) -> list[Attempt]:
         """Take jobs that wait, up to the first one that does not go this way."""
         slot, number, limit = first.slot, first.number, self._route.batch_size - 1
         jobs = runner.claims.take_more(slot, number, limit) if limit else []
@@ -296,13 +295,13 @@ class HandedOver(Departure):
         runner.claims.put_back(slot, number, jobs[len(others) :])
         return others
 
-    def _goes(self, attempt: Attempt, runner: JobRunner) -> bool:
+    def _goes(self, attempt: Attempt, runner: Runner) -> bool:
         with suppress(Exception):  # it is recorded when a thread begins the job
             attempt.load(runner.recorder_of)
             return not retry.expired(attempt.job, attempt.call) and self._routes.of(attempt) is self._route
         return False
 
-    def _settled(self, number: int, answers: Sequence[tuple[Attempt, Answer]], runner: JobRunner) -> list[Done]:
+    def _settled(self, number: int, answers: Sequence[tuple[Attempt, Answer]], runner: Runner) -> list[Done]:
         done, unavailable, route = [], [], self._route
         for attempt, answer in answers:
             job = attempt.job
@@ -313,7 +312,7 @@ class HandedOver(Departure):
             elif isinstance(answer, NotTaken):
                 guarded("The return of a refused job", partial(route.put_off, job), None)
             elif isinstance(answer, Exception):
-                runner.record(failed(attempt.source, job, answer, recorder=attempt.recorder))
+                runner.record(FailedAttempt(attempt.source, job, answer, recorder=attempt.recorder))
         if unavailable:
             runner.claims.put_off(number, unavailable, route.pause)
         return done

@@ -11,7 +11,7 @@ from redis_kit.core.steps import Batch
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues.engine.calls import QueueScript
 from redis_kit.queues.engine.feature import Process, ProcessPart
-from redis_kit.queues.worker.shared.logs import guarded
+from redis_kit.queues.worker.shared.failures import guarded
 
 EVERY = 1.0  # seconds
 AT_ONCE = 100  # jobs in one round trip

@@ -21,7 +21,7 @@ from redis_kit.queues.models import Schedule
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import discovery, registry
-from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
+from redis_kit.queues.worker.shared.failures import UNAVAILABLE
 
 logger = logging.getLogger("redis_kit")
 LONGEST_ERROR = 300  # characters

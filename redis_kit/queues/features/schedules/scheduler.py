@@ -21,7 +21,7 @@ from redis_kit.queues.features.schedules import control, periodic, store, target
 from redis_kit.queues.features.schedules.definition import Plan
 from redis_kit.queues.features.schedules.store import ClaimedTicks, Confirmation, State, StoredSchedule
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
+from redis_kit.queues.worker.shared.failures import UNAVAILABLE
 
 logger = logging.getLogger("redis_kit.worker")
 EVERY = 2.0  # seconds between two looks

@@ -16,7 +16,7 @@ from redis_kit.queues.engine.job import Job
 from redis_kit.queues.features.statistics import counts as run_counts
 from redis_kit.queues.features.statistics.counts import HOURS, KEPT_HOURS
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.worker.shared.logs import guarded
+from redis_kit.queues.worker.shared.failures import guarded
 
 EVERY = 5.0  # seconds
 MOST = 1000  # attempts in a list

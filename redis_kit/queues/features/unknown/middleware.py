@@ -15,7 +15,7 @@ from redis_kit.queues.errors import Cancelled, NewerMessage
 from redis_kit.queues.reports import unknown_calls
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.run.attempt import Attempt, Middleware
-from redis_kit.queues.worker.run.endings import FailedAttempt, Postponed, failed
+from redis_kit.queues.worker.run.endings import FailedAttempt, Postponed
 
 RETURNED, EXHAUSTED, CANCELLED = 2, 5, 6
 SHAPES = 100  # of calls, remembered for a queue
@@ -40,7 +40,7 @@ def _give_back(attempt: Attempt, unfit: Exception) -> FailedAttempt | None:
     if answer == RETURNED:
         return None
     error = Cancelled("The job was cancelled while it waited.") if answer == CANCELLED else unfit
-    return failed(source, job, error, recorder=attempt.recorder, final=True)
+    return FailedAttempt(source, job, error, recorder=attempt.recorder, final=True)
 
 
 class UnknownCalls(Middleware):
@@ -51,4 +51,4 @@ class UnknownCalls(Middleware):
     def __call__(self, attempt: Attempt) -> Any:
         """See Middleware."""
         error: Any = attempt.unknown
-        return Postponed(attempt, f"it can't run here: {text_of(error)!a}", partial(_give_back, attempt, error))
+        return Postponed(f"it can't run here: {text_of(error)!a}", partial(_give_back, attempt, error))

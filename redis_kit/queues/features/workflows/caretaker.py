@@ -20,7 +20,7 @@ from redis_kit.queues.features.workflows.step import StepCall
 from redis_kit.queues.features.workflows.store import StepJob, list_key, read_node, workflow_key
 from redis_kit.queues.keys import QueueKeys
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
+from redis_kit.queues.worker.shared.failures import UNAVAILABLE
 
 logger = logging.getLogger("redis_kit.worker")
 INTERVAL = 15.0  # seconds between two runs

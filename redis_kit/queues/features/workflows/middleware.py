@@ -25,7 +25,7 @@ from redis_kit.queues.queue import Queue
 from redis_kit.queues.tasks import result as results
 from redis_kit.queues.worker.run.attempt import SUCCEEDED, Attempt, Failed, Middleware
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, until_answered
+from redis_kit.queues.worker.shared.failures import UNAVAILABLE, until_answered
 from redis_kit.queues.worker.shared.worker_queue import RecordedEnd, WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")

@@ -85,11 +85,7 @@ class Failed(NamedTuple):
     final: bool = False
 
 
-class Isolated(NamedTuple):
-    """It did not begin: the job is to run in a process of its own."""
-
-
-SUCCEEDED, ISOLATED = Succeeded(), Isolated()
+SUCCEEDED = Succeeded()
 
 
 Handler = Callable[[Attempt], Any]

@@ -1,4 +1,4 @@
-"""Endings beside success: the attempt failed, the job goes back to its queue, or it leaves this worker.
+"""Endings beside success: the attempt failed, or its job leaves this worker, perhaps for its queue.
 
 A failure is recorded by the thread that ran the job or, for a process that had to be killed, by the supervisor.
 """
@@ -6,8 +6,10 @@ A failure is recorded by the thread that ran the job or, for a process that had 
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 from redis_kit.core import activity, conf
 from redis_kit.core.errors import InvalidValue, RedisFailure
@@ -16,66 +18,57 @@ from redis_kit.core.logs.error_text import ExcInfo, described, exc_info, name_of
 from redis_kit.core.signals import send_safely
 from redis_kit.core.steps import Call
 from redis_kit.core.terminal import rounded_duration
-from redis_kit.queues import signals, validation
+from redis_kit.queues import errors, signals, validation
 from redis_kit.queues.engine import claim, message
 from redis_kit.queues.engine.done import ack_of
 from redis_kit.queues.engine.feature import Recorder, death_hooks, recorders
 from redis_kit.queues.engine.job import Job, State, read
-from redis_kit.queues.errors import (
-    CANCELLED_WHILE_RUNNING,
-    Cancelled,
-    CorruptMessage,
-    Expired,
-    GiveUp,
-    Interrupted,
-    InvalidMiddleware,
-    InvalidWorkflow,
-    LeaseLost,
-    NewerMessage,
-    NotSerializable,
-    PayloadTooLarge,
-    Retry,
-    Snooze,
-    TaskTimeout,
-    UnknownTask,
-)
+from redis_kit.queues.errors import Cancelled, LeaseLost
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import registry, retry
 from redis_kit.queues.tasks.current_job import log_fields
 from redis_kit.queues.tasks.task import Task, extended
-from redis_kit.queues.worker.run.attempt import Attempt, Failed
-from redis_kit.queues.worker.shared.logs import guarded
+from redis_kit.queues.worker.run.attempt import Attempt, Failed, WorkerContext
+from redis_kit.queues.worker.shared.failures import UNAVAILABLE, guarded, until_answered
 from redis_kit.queues.worker.shared.status_board import Running
-from redis_kit.queues.worker.shared.worker_queue import RecordedEnd, WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import Claims, Done, RecordedEnd, WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
-NO_TRACE: Mapping[str, str] = {}
-LATER: float | None = 60.0  # seconds, if not even the settings can be read
 # Raised for a return value, for steps that were added, and for a middleware that returns something else.
-UNSTORED = (NotSerializable, PayloadTooLarge, InvalidWorkflow, InvalidMiddleware)
-PLAIN = (Retry, GiveUp, Cancelled, Expired)  # their texts say enough: no traceback
+UNSTORED = (errors.NotSerializable, errors.PayloadTooLarge, errors.InvalidWorkflow, errors.InvalidMiddleware)
+LATER: float | None = 60.0  # seconds, if not even the settings can be read
+PLAIN = (errors.Retry, errors.GiveUp, Cancelled, errors.Expired)  # their texts say enough: no traceback
 
 
-class FailedAttempt(NamedTuple):
-    """An attempt that failed, and what is to be recorded: the reason, the stored result, the delay of the next attempt.
+@dataclass
+class FailedAttempt:
+    """An attempt that failed, and what is to be recorded of it. To make one never raises.
 
-    After attempt number ``max_attempts`` the job is dead. ``of`` is how many attempts the task has.
+    ``final``: another attempt can't help. ``killed``: its process was killed. Without a task the worker itself failed.
+    ``trace`` are the ids of its span.
     """
 
     source: WorkerQueue
     job: Job
-    task: Task[..., Any] | None
     error: BaseException
-    recorder: Recorder | None
-    reason: str
-    stored: tuple[bytes, int]
-    delay: float
-    max_attempts: int
-    of: int
-    final: bool  # raised after the task had ended: another attempt can't help
-    killed: bool
-    hooks: Sequence[Callable[[str], object]] = ()  # called with the reason if the job is dead now
-    trace: Mapping[str, str] = NO_TRACE  # the ids of its span
+    task: Task[..., Any] | None = None
+    recorder: Recorder | None = None
+    final: bool = False
+    killed: bool = False
+    trace: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        source, job, error, task, recorder = self.source, self.job, self.error, self.task, self.recorder
+        self.reason, self.stored = reason(error), (b"", 0)
+        if recorder:
+            self.stored = guarded("The error of a result", partial(recorder.error, error), self.stored)
+        self.of = guarded("The number of attempts", partial(most_attempts, task), QueueSettings.MAX_ATTEMPTS)
+        self.max_attempts, self.delay = (1 if self.final else self.of), 0.0  # the job is dead after so many attempts
+        if job.attempt < self.max_attempts:
+            wait = guarded("The wait for the next attempt", partial(_wait, job, error, task, recorder), LATER)
+            self.max_attempts, self.delay = (1, 0.0) if wait is None else (self.max_attempts, wait)
+        no_hooks: Sequence[Callable[[str], object]] = ()  # they are called with the reason if the job is dead now
+        self.hooks = guarded("The hooks of a failure", partial(death_hooks, source, job.body), no_hooks)
 
     def record(self) -> "tuple[FailedAttempt, State]":
         """Record it; return what was recorded, and the job's new state. A repeat is safe.
@@ -86,7 +79,8 @@ class FailedAttempt(NamedTuple):
         steps = claim.fail(self.source, self.job, self.delay, self.reason, self.max_attempts, self.stored)
         state = self.source.run_flow(steps)
         if state is None:
-            return cancelled_attempt(self.source, self.job, task=self.task, recorder=self.recorder).record()
+            stopped = Cancelled(errors.CANCELLED_WHILE_RUNNING)
+            return FailedAttempt(self.source, self.job, stopped, self.task, self.recorder, final=True).record()
         if state == "dead" and self.cancelled:
             with suppress(RedisFailure):
                 self.source.delete(self.job.id)  # it was cancelled: nobody will retry it
@@ -96,13 +90,15 @@ class FailedAttempt(NamedTuple):
 
     def plain(self) -> "FailedAttempt":
         """Return a shorter form, for when the whole could not be recorded."""
-        return self._replace(reason=name_of(self.error), stored=(b"", 0))
+        plain = copy(self)
+        plain.reason, plain.stored = name_of(self.error), (b"", 0)
+        return plain
 
     def repeatable(self) -> RecordedEnd:
         """Return what records it again later. Neither the job's body nor the error is kept for that."""
-        end = ack_of(self.job)
-        error = Cancelled() if self.cancelled else Exception()
-        again = self._replace(job=Job(self.job.id, b"", self.job.token), task=None, error=error, recorder=None)
+        end, again = ack_of(self.job), copy(self)
+        again.job, again.task, again.recorder = Job(self.job.id, b"", self.job.token), None, None
+        again.error = Cancelled() if self.cancelled else Exception()
         return RecordedEnd(end.token, end.id, self.stored[0], again.record)
 
     def announce(self, state: State) -> None:
@@ -147,48 +143,14 @@ class FailedAttempt(NamedTuple):
             next_step = "it is dead" if state == "dead" else f"the next one in {rounded_duration(self.delay)}"
             logger.error("%s: its process was killed, %s, %s: %a", name, attempt, next_step, self.reason)
         elif state == "dead":
-            ran = self.task and not issubclass(type(self.error), Expired)
+            ran = self.task and not issubclass(type(self.error), errors.Expired)
             logger.error("%s is dead%s: %a", name, f" after {attempt}" if ran else "", self.reason, exc_info=error)
-        elif issubclass(type(self.error), Retry):
+        elif issubclass(type(self.error), errors.Retry):
             ending = f": {text!a}" if (text := text_of(self.error)) else "."
             logger.info("%s will be retried in %s, after %s%s", name, rounded_duration(self.delay), attempt, ending)
         else:
             next_in, ending = rounded_duration(self.delay), "." if error else f": {self.reason!a}"
             logger.warning("%s failed, %s, the next one in %s%s", name, attempt, next_in, ending, exc_info=error)
-
-
-def failed(
-    source: WorkerQueue,
-    job: Job,
-    error: BaseException,
-    *,
-    task: Task[..., Any] | None = None,
-    recorder: Recorder | None = None,
-    final: bool = False,
-    killed: bool = False,
-    trace: Mapping[str, str] = NO_TRACE,
-) -> FailedAttempt:
-    """Return what is to be recorded of an attempt. Never raises.
-
-    ``final``: another attempt can't help. ``killed``: the process was killed. Without a task the worker itself failed.
-    """
-    stored = guarded("The error of a result", partial(recorder.error, error), (b"", 0)) if recorder else (b"", 0)
-    of = guarded("The number of attempts", partial(most_attempts, task), QueueSettings.MAX_ATTEMPTS)
-    most, delay = (1 if final else of), 0.0
-    if job.attempt < most:
-        wait = guarded("The wait for the next attempt", partial(_wait, job, error, task, recorder), LATER)
-        most, delay = (1, 0.0) if wait is None else (most, wait)
-    text = reason(error)
-    hooks: Sequence[Callable[[str], object]] = ()
-    hooks = guarded("The hooks of a failure", partial(death_hooks, source, job.body), hooks)
-    return FailedAttempt(source, job, task, error, recorder, text, stored, delay, most, of, final, killed, hooks, trace)
-
-
-def cancelled_attempt(
-    source: WorkerQueue, job: Job, *, task: Task[..., Any] | None, recorder: Recorder | None
-) -> FailedAttempt:
-    """Return what is to be recorded of an attempt whose job was cancelled while it ran."""
-    return failed(source, job, Cancelled(CANCELLED_WHILE_RUNNING), task=task, recorder=recorder, final=True)
 
 
 def _wait(job: Job, error: BaseException, task: Task[..., Any] | None, recorder: Recorder | None) -> float | None:
@@ -208,11 +170,11 @@ def most_attempts(task: Task[..., Any] | None) -> int:
 def reason(error: BaseException) -> str:
     """Return the stored reason of a failure."""
     kind = type(error)
-    if issubclass(kind, CorruptMessage):
+    if issubclass(kind, errors.CorruptMessage):
         return f"corrupt: {text_of(error)}"
-    if issubclass(kind, Expired):
+    if issubclass(kind, errors.Expired):
         return f"expired: {text_of(error)}"
-    if issubclass(kind, UnknownTask):
+    if issubclass(kind, errors.UnknownTask):
         return text_of(error)
     return described(error)
 
@@ -233,24 +195,61 @@ def record_unstoppable(source: WorkerQueue, running: Running, *, cancelled: bool
     job_recorder = recorder_of(source, job) if recorder_of else None
     if job_recorder:
         job_recorder.resume(call)
-    error: BaseException = TaskTimeout(f"{task.module_path} ran for more than {task.timeout} s")
+    error: BaseException = errors.TaskTimeout(f"{task.module_path} ran for more than {task.timeout} s")
     if cancelled:
         error = Cancelled("The job was cancelled while it ran, and did not stop.")
-    failure = failed(source, job, error, task=task, recorder=job_recorder, killed=True)
+    failure = FailedAttempt(source, job, error, task, job_recorder, killed=True)
     with suppress(LeaseLost):
         recorded, state = failure.record()
         recorded.announce(state)
 
 
-class Postponed(NamedTuple):
+class Runner(Protocol):
+    """What runs the jobs of a process, as departures see it."""
+
+    worker: WorkerContext
+    claims: Claims
+
+    @property
+    def recorder_of(self) -> Callable[[WorkerQueue, Job], Recorder | None] | None:
+        """Return the function that returns the recorder of a job."""
+
+    def record(self, failure: FailedAttempt) -> None:
+        """Record a failed attempt, also after an outage."""
+
+
+class Departure:
+    """The ending of an attempt that neither succeeded nor failed: the job leaves this worker, perhaps with others."""
+
+    def carry_out(self, attempt: Attempt, runner: Runner) -> list[Done]:
+        """Let it go, and return the jobs that are done here: none if nothing is left to do."""
+        return []
+
+
+@dataclass(frozen=True)
+class Postponed(Departure):
     """The ending of an attempt that does not count, and why: the job goes back to its queue.
 
     ``give_back`` returns it, and may be repeated. Its result is a failure to record in place of that, if there is one.
     """
 
-    attempt: Attempt
     why: str
     give_back: Callable[[], FailedAttempt | None]
+
+    def carry_out(self, attempt: Attempt, runner: Runner, *, again: bool = False) -> list[Done]:
+        """Return the job to its queue, also after an outage; ``again`` if that failed before."""
+        try:
+            failure = until_answered(self.give_back, runner.worker.given_up)
+        except (LeaseLost, RedisFailure) as error:
+            if not again:
+                details = attempt.job.id, attempt.source.name, described(error), self.why
+                logger.warning("Job %a of queue %a could not be returned: %s; %s", *details)
+            if not isinstance(error, (LeaseLost, *UNAVAILABLE)):
+                runner.claims.retry_later(partial(self.carry_out, attempt, runner, again=True))
+            return []
+        if failure:
+            runner.record(failure)
+        return []
 
 
 def _snooze(attempt: Attempt, delay: float, said: str) -> FailedAttempt | None:
@@ -266,7 +265,8 @@ def _snooze(attempt: Attempt, delay: float, said: str) -> FailedAttempt | None:
         guarded("The log of a snoozed job", log, None)
         send_safely(signals.job_snoozed, Postponed, queue=source.queue_name, job=job, task=task, delay=delay)
         return None
-    return cancelled_attempt(source, job, task=task, recorder=attempt.recorder)
+    stopped = Cancelled(errors.CANCELLED_WHILE_RUNNING)
+    return FailedAttempt(source, job, stopped, task, attempt.recorder, final=True)
 
 
 def _interrupt(attempt: Attempt, said: str) -> None:
@@ -280,13 +280,14 @@ def ending_of(attempt: Attempt, error: BaseException) -> Failed | Postponed:
     """Return the ending of an attempt in which this was raised."""
     kind = type(error)  # isinstance() asks the error for its class, which may raise
     if not attempt.runs:
-        return Failed(error, final=issubclass(kind, CorruptMessage) and not issubclass(kind, NewerMessage))
-    if issubclass(kind, Interrupted):
-        return Postponed(attempt, "its worker stops", partial(_interrupt, attempt, text_of(error)))
-    if issubclass(kind, Snooze):
+        final = issubclass(kind, errors.CorruptMessage) and not issubclass(kind, errors.NewerMessage)
+        return Failed(error, final=final)
+    if issubclass(kind, errors.Interrupted):
+        return Postponed("its worker stops", partial(_interrupt, attempt, text_of(error)))
+    if issubclass(kind, errors.Snooze):
         with suppress(InvalidValue, AttributeError):  # a subclass may have any delay
             delay = validation.milliseconds(error.delay, positive=True) / 1000  # type: ignore[attr-defined]
-            return Postponed(attempt, "its task raised Snooze", partial(_snooze, attempt, delay, text_of(error)))
+            return Postponed("its task raised Snooze", partial(_snooze, attempt, delay, text_of(error)))
     return Failed(error, attempt.task, final=attempt.has_returned and issubclass(kind, UNSTORED))
 
 

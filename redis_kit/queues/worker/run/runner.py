@@ -20,7 +20,7 @@ from django.db import connections, reset_queries
 from django.db.backends.signals import connection_created
 
 from redis_kit.core.errors import CommandFailed, RedisFailure
-from redis_kit.core.logs.error_text import cut_frames, described
+from redis_kit.core.logs.error_text import cut_frames
 from redis_kit.core.signals import send_safely
 from redis_kit.queues import signals
 from redis_kit.queues.engine import feature
@@ -35,23 +35,21 @@ from redis_kit.queues.errors import (
 )
 from redis_kit.queues.tasks import current_job, middleware, registry, retry
 from redis_kit.queues.worker.run.attempt import (
-    ISOLATED,
     SUCCEEDED,
     Attempt,
     Failed,
     Handler,
-    Isolated,
     Middleware,
     Succeeded,
     WorkerContext,
 )
-from redis_kit.queues.worker.run.endings import FailedAttempt, Postponed, ending_of, failed, most_attempts
+from redis_kit.queues.worker.run.endings import Departure, FailedAttempt, ending_of, most_attempts
 from redis_kit.queues.worker.run.timeouts import EventLoop, JobKey, Timeouts
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.logs import guarded
-from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, until_answered
+from redis_kit.queues.worker.shared.failures import UNAVAILABLE, guarded, until_answered
 from redis_kit.queues.worker.shared.worker_queue import Claims, Done, done_of
 
+logger = logging.getLogger("redis_kit.worker")
 AsyncHandler = Callable[[Attempt], Awaitable[Any]]
 FORKED = 70  # exit code of a process that a task forked, and that came back from the task
 _forks = 0  # between this process and the first one that imported this module
@@ -227,7 +225,10 @@ class Crashes(Middleware):
         if not attempt.unknown and attempt.job.attempt > most_attempts(attempt.task):
             error = WorkerLost("its process died in the last of its attempts")
             return Failed(error, attempt.task, final=True)
-        return ISOLATED if self.worker.isolate else self.call_next(attempt)
+        if not self.worker.isolate:
+            return self.call_next(attempt)
+        self.worker.isolate(attempt.number, attempt.job)
+        return Departure()
 
 
 class Presence(Middleware):
@@ -301,18 +302,9 @@ class Chains:
         return chain
 
 
-class Departure:
-    """The ending of an attempt whose job leaves this worker, perhaps with others."""
-
-    def carry_out(self, attempt: Attempt, runner: "JobRunner") -> list[Done]:
-        """Let it go, and return the jobs that are done here."""
-        raise NotImplementedError
-
-
-logger = logging.getLogger("redis_kit.worker")
 HERE = f"{Path(__file__).parents[2]}{os.sep}"  # a task's traceback begins with the task, below links of features
 IDLE = 0.1  # seconds after which a thread's connections are checked before a job, too
-Ending = Succeeded | Failed | Postponed | Departure | Isolated
+Ending = Succeeded | Failed | Departure
 
 
 class _Thread(local):
@@ -395,20 +387,17 @@ class JobRunner:
         """Run an attempt. An ending is recorded whatever fails."""
         try:
             ending = self._ending(attempt)
-            if ending is SUCCEEDED:
+            if isinstance(ending, Succeeded):
                 return [self._done(attempt)]
-            if not isinstance(ending, Failed):
-                return self._end(attempt, ending)
+            if isinstance(ending, Departure):
+                self.worker.board.lift(attempt.slot)
+                done = ending.carry_out(attempt, self)
+                attempt.jobs = len(done)
+                return done
         except BaseException as error:  # of the worker itself, or of a plug-in
-            attempt.jobs, ending = 1, Failed(error)
-        failure = failed(
-            attempt.source,
-            attempt.job,
-            ending.error,
-            task=ending.task,
-            recorder=attempt.recorder,
-            final=ending.final,
-            trace=attempt.trace,
+            ending = Failed(error)
+        failure = FailedAttempt(
+            attempt.source, attempt.job, ending.error, ending.task, attempt.recorder, ending.final, trace=attempt.trace
         )
         self.worker.board.lift(attempt.slot)
         self.record(failure)
@@ -432,42 +421,13 @@ class JobRunner:
         finally:
             del ending  # see _run()
 
-    def _end(self, attempt: Attempt, ending: Ending) -> list[Done]:
-        """Record the ending of an attempt that neither succeeded nor failed, and return the jobs that are done."""
-        attempt.jobs = 0
-        self.worker.board.lift(attempt.slot)
-        if isinstance(ending, Departure):
-            done = ending.carry_out(attempt, self)
-            attempt.jobs = len(done)
-            return done
-        if ending is ISOLATED and self.worker.isolate:
-            self.worker.isolate(attempt.number, attempt.job)
-        elif isinstance(ending, Postponed):
-            self._give_back(ending)
-        return []
-
     def _done(self, attempt: Attempt) -> Done:
         keep = attempt.recorder.keeps(failed=False) if attempt.recorder else 0
-        done = done_of(
-            attempt.job, attempt.value, keep, source=attempt.source, number=attempt.number, seconds=attempt.seconds
-        )
+        job, source = attempt.job, attempt.source
+        done = done_of(job, attempt.value, keep, source=source, number=attempt.number, seconds=attempt.seconds)
         if attempt.announcements:
             done = done._replace(announce=partial(_call_all, attempt.announcements))
         return done._replace(again=attempt.repeatable(done.ended)) if attempt.repeatable else done
-
-    def _give_back(self, postponed: Postponed, *, again: bool = False) -> None:
-        try:
-            failure = until_answered(postponed.give_back, self.worker.given_up)
-        except (LeaseLost, RedisFailure) as error:
-            if not again:
-                job, source = postponed.attempt.job, postponed.attempt.source
-                details = job.id, source.name, described(error), postponed.why
-                logger.warning("Job %a of queue %a could not be returned: %s; %s", *details)
-            if not isinstance(error, (LeaseLost, *UNAVAILABLE)):
-                self.claims.retry_later(partial(self._give_back, postponed, again=True))
-            return
-        if failure:
-            self.record(failure)
 
     def record(self, failure: FailedAttempt, *, again: bool = False) -> None:
         """Record a failed attempt, also after an outage; ``again`` if that failed before."""

@@ -2,15 +2,13 @@
 
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
 from math import inf
 from secrets import token_urlsafe
 from threading import Lock
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple, TypeVar
 
-from redis_kit.core.awaitables import LocalCall
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
-from redis_kit.core.flow import Flow, Step, single
+from redis_kit.core.flow import Flow, single
 from redis_kit.core.steps import Batch, Call, Pop
 from redis_kit.queues.engine import calls, claim, done, enqueue
 from redis_kit.queues.engine.calls import End
@@ -29,34 +27,6 @@ WORKERS = 100  # that are asked how long they have been there
 LISTEN = 4.0  # seconds until a lost wake-up, or a half-open connection, is noticed
 
 
-class _Within:
-    """A step that is made by a function."""
-
-    __slots__ = ("call", "step")
-
-    def __init__(self, call: Callable[[Callable[[], Any]], Any], step: Step) -> None:
-        self.call, self.step = call, step
-
-    def run(self, client: Any) -> Any:
-        return self.call(partial(self.step.run, client))
-
-
-def _each_within(call: Callable[[Callable[[], Any]], Any], steps: Flow[Result]) -> Flow[Result]:
-    """Return a flow whose calls to the server are made by a function. Receivers of signals are called without it."""
-    reply: Any = None
-    error: BaseException | None = None
-    try:
-        while True:
-            step = steps.throw(error) if error else steps.send(reply)
-            reply = error = None
-            try:
-                reply = yield step if isinstance(step, LocalCall) else cast(Step, _Within(call, step))
-            except BaseException as raised:
-                error = raised
-    except StopIteration as stop:
-        return cast(Result, stop.value)
-
-
 class PatientQueue(Queue):
     """A queue whose calls have the longer time limits of a worker."""
 
@@ -67,24 +37,15 @@ class WorkerQueue(Queue):
     """Calls are made in the name of one worker. ``after`` is the job after which the next heartbeat's list begins.
 
     A worker sees each shard as a queue; ``queue_name`` is the name of the whole queue. With a ``lone_job``, which
-    another worker has claimed, it gets that one and no other. A supervisor's ``call`` makes each call to the server,
-    and may end it early.
+    another worker has claimed, it gets that one and no other.
     """
 
     profile, spread = "worker", False
 
     def __init__(
-        self,
-        name: str,
-        *,
-        worker: str,
-        about: str,
-        using: str = "default",
-        lone_job: LoneJob | None = None,
-        call: Callable[[Callable[[], Any]], Any] | None = None,
+        self, name: str, *, worker: str, about: str, using: str = "default", lone_job: LoneJob | None = None
     ) -> None:
         super().__init__(name, using=using)
-        self._call = call
         self._lone_job = lone_job
         self._lone_claim = token_urlsafe(6) if lone_job else ""  # the same for a repeat
         self.queue_name = whole(name)
@@ -108,10 +69,6 @@ class WorkerQueue(Queue):
                 claimed.jobs.append(job)
             self._lone_job = None
         return claimed
-
-    def run_flow(self, steps: Flow[Result], **answers: Any) -> Result | Any:
-        """See Primitive."""
-        return super().run_flow(_each_within(self._call, steps) if self._call else steps, **answers)
 
     def release(self, jobs: Sequence[Job]) -> int:
         """Return claimed jobs that were not begun to the queue, and return their number. One round trip."""
@@ -253,5 +210,5 @@ class Claims:
     def put_off(self, number: int, jobs: Sequence[Job], seconds: float) -> None:
         """Return jobs to their queue, and claim none there for some seconds."""
 
-    def retry_later(self, call: Callable[[], None]) -> None:
+    def retry_later(self, call: Callable[[], object]) -> None:
         """Make a call that failed again, later."""

@@ -1,43 +1,42 @@
 """Keeps the children's leases alive, and returns jobs of workers that died elsewhere."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from time import monotonic
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from redis_kit.core import conf
 from redis_kit.core.errors import AuthenticationFailed, RedisFailure
 from redis_kit.core.flow import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
-from redis_kit.core.signals import send_safely
 from redis_kit.core.steps import Batch
 from redis_kit.core.text import counted
-from redis_kit.queues import signals
 from redis_kit.queues.engine import enqueue
-from redis_kit.queues.engine.feature import Listener, death_hooks
-from redis_kit.queues.engine.liveness import HeartbeatReply, Poison
+from redis_kit.queues.engine.feature import Listener
+from redis_kit.queues.engine.liveness import HeartbeatReply
 from redis_kit.queues.reports import stats
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.logs import named
-from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
+from redis_kit.queues.worker.shared.failures import UNAVAILABLE
 from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue, send_heartbeats
-from redis_kit.queues.worker.supervisor.child import Child
+from redis_kit.queues.worker.supervisor.child import Child, SupervisedQueue, announce_death, named
 
 logger = logging.getLogger("redis_kit.worker")
-Answer = tuple[Child, WorkerQueue, HeartbeatReply]
+Answer = tuple[Child, int, HeartbeatReply]  # with the number of the queue
 
 
-class Suspicion(NamedTuple):
+@dataclass
+class Suspicion:
     """A queue that may have lost its data, the seconds without a heartbeat, and the time on the server in ms.
 
     ``gone`` is how many jobs run here that the server does not have.
     """
 
-    source: WorkerQueue
-    silent: float
-    now: int
-    gone: int
+    source: SupervisedQueue
+    silent: float = 0.0
+    now: int = 0
+    gone: int = 0
 
 
 class DataLoss:
@@ -46,39 +45,28 @@ class DataLoss:
     In both cases the server knows the worker only since its last call. A server that has lost its data has also lost
     the name of the queue from its list of queues, unless another worker was faster, or running jobs that nobody else
     may have taken: their lease had not ended, or no worker of the queue was there for a whole lease. Each loss is
-    warned of once. ``sending`` is called before each heartbeat.
+    warned of once.
 
     ``unlisted`` takes the queues whose names were missing in the server's list of queues.
     """
 
     def __init__(self) -> None:
-        # By queue and worker: since when the server knows it, in ms, and when the heartbeat was sent that said so.
-        self._registered: dict[tuple[str, str], tuple[int, float]] = {}
         self._suspicions: dict[str, Suspicion] = {}  # by queue
         self.unlisted: set[str] = set()
-        self._running: dict[str, set[bytes]] = {}  # by worker
-        self._sent = 0.0
 
-    def sending(self, children: Iterable[Child]) -> None:
-        """Note what runs, and the time."""
-        self._running = {child.worker: {job.member() for job in child.board.running()} for child in children}
-        self._sent = monotonic()
-
-    def suspected(self, answers: Sequence[Answer]) -> list[str]:
-        """Return the queues that may have lost their data."""
-        now, queues = monotonic(), []
-        for child, source, reply in answers:
-            name = source.name
-            since, sent = self._registered.get((name, child.worker), (reply.since, now))
-            if since != reply.since:
-                queues.append(name)
-                gone = self._suspicions[name].gone if name in self._suspicions else 0
-                gone += self._missing(child, source, reply)
-                self._suspicions[name] = Suspicion(source, now - sent, int(reply.now * 1000), gone)
-            self._registered[name, child.worker] = reply.since, self._sent
-        for key in [key for key in self._registered if key[1] not in self._running]:
-            del self._registered[key]
-        return queues
+    def suspects(self, child: Child, number: int, reply: HeartbeatReply, sent: float) -> bool:
+        """Return whether the server may have lost the data of a queue, by the reply to a heartbeat."""
+        source = child.sources[number]
+        since, before = source.registered or (reply.since, sent)
+        source.registered = reply.since, sent
+        if since == reply.since:
+            return False
+        suspicion = self._suspicions.setdefault(source.name, Suspicion(source))
+        suspicion.silent, suspicion.now = monotonic() - before, int(reply.now * 1000)
+        if not source.after and len(reply.held) < PAGE:  # else it is one page of several
+            jobs = {job.member() for job in child.board.running() if job.source == number and job.token}
+            suspicion.gone += len((jobs & child.running) - set(reply.held))  # that ran before and after the heartbeat
+        return True
 
     def warn(self) -> None:
         """Warn of the suspected queues that have lost data. No round trip, or one for each queue in doubt."""
@@ -92,19 +80,11 @@ class DataLoss:
             _warn(f"This worker was silent for {silent:.1f} s, so that others may run its jobs again", late)
 
     def _is_lost(self, suspicion: Suspicion) -> bool:
-        source, silent, now, gone = suspicion
-        if source.name in self.unlisted or not gone:
+        source = suspicion.source
+        if source.name in self.unlisted or not suspicion.gone:
             return source.name in self.unlisted
         lease = conf.section(QueueSettings).WORKER_TIMEOUT
-        return silent < lease or source.served_since() > now - lease * 1000
-
-    def _missing(self, child: Child, source: WorkerQueue, reply: HeartbeatReply) -> int:
-        """Return how many jobs ran before and after the heartbeat that the server does not hold as running."""
-        if source.after or len(reply.held) == PAGE:
-            return 0  # one page of several
-        index = child.sources.index(source)
-        running = {job.member() for job in child.board.running() if job.source == index and job.token}
-        return len((running & self._running[child.worker]) - set(reply.held))
+        return suspicion.silent < lease or source.served_since() > suspicion.now - lease * 1000
 
 
 def _warn(text: str, suspicions: Sequence[Suspicion]) -> None:
@@ -122,7 +102,7 @@ class Parent(Protocol):
     """The supervisor, as far as its heartbeat and its probes use it."""
 
     children: list[Child]
-    queues: list[WorkerQueue]  # all that the children work on, shards each for itself
+    queues: list[SupervisedQueue]  # all that the children work on, shards each for itself
     quiet: bool  # the children are told to claim no jobs
     stopping: bool
 
@@ -173,8 +153,8 @@ class Heartbeat:
             if children:
                 answers = self._send(children)
                 wait = min([wait, *(reply.next_lease + 0.001 for *_, reply in answers if reply.next_lease is not None)])
-                for child, source, reply in answers:
-                    self._pass_on(child, source, reply)
+                for answer in answers:
+                    self._pass_on(*answer)
                 if self._reports:
                     self._read_reports()
             else:
@@ -199,23 +179,24 @@ class Heartbeat:
                     self.parent.execute(reply.command)
 
     def _send(self, children: Sequence[Child]) -> list[Answer]:
-        self._loss.sending(children)
         sent = monotonic()
-        pairs = [(child, source) for child in children for source in child.sources]
-        replies = send_heartbeats([source for _, source in pairs])
+        pairs = [(child, number) for child in children for number in range(len(child.sources))]
+        replies = send_heartbeats([child.sources[number] for child, number in pairs])
         self.answered = monotonic()
         self.reached = True
         self.waits, self.refused, self.error, self._unanswered = {}, {}, "", {}
-        answers = []
-        for (child, source), reply in zip(pairs, replies, strict=True):
-            error = reply if isinstance(reply, RedisFailure) else reply.error
+        answers: list[Answer] = []
+        times: dict[str, float] = {}
+        for (child, number), reply in zip(pairs, replies, strict=True):
+            name, error = child.sources[number].name, reply if isinstance(reply, RedisFailure) else reply.error
             if error:
-                self._unanswered[source.name] = error
+                self._unanswered[name] = error
             if not isinstance(reply, RedisFailure):
-                answers.append((child, source, reply))
-        for name in self._loss.suspected(answers):
-            self._noted.pop(name, None)
-        self._clock.note({source.name: reply.now for _, source, reply in answers}, sent, self.answered)
+                answers.append((child, number, reply))
+                times[name] = reply.now
+                if self._loss.suspects(child, number, reply, sent):
+                    self._noted.pop(name, None)
+        self._clock.note(times, sent, self.answered)
         return answers
 
     def _read_reports(self) -> None:
@@ -268,14 +249,14 @@ class Heartbeat:
         for name, error in errors.items():
             self._log_limit.log(logger.error, name, "Queue %a gets no heartbeat or can't be read: %s", name, error)
 
-    def _pass_on(self, child: Child, source: WorkerQueue, answer: HeartbeatReply) -> None:
-        index = child.sources.index(source)
+    def _pass_on(self, child: Child, number: int, answer: HeartbeatReply) -> None:
+        source = child.sources[number]
         if answer.next_job is not None and answer.next_job <= 3 * conf.section(QueueSettings).HEARTBEAT_INTERVAL:
             child.wake(answer.next_job)
-        child.cancelled[index] = answer.cancelled
+        source.cancelled = answer.cancelled
         for id in answer.cancelled:  # with each heartbeat until it has ended: it may not have begun
-            child.channel.say("cancel", index, id)
-        child.reconcile(index, answer.held)
+            child.channel.say("cancel", number, id)
+        child.reconcile(number, answer.held)
         if answer.returned:
             text = "Queue %a: %s of dead workers %s ready again."
             jobs, verb = counted(answer.returned, "job"), "is" if answer.returned == 1 else "are"
@@ -284,15 +265,6 @@ class Heartbeat:
             announce_death(source, job)
         for listener in self.listeners if child.state == "working" else ():
             listener.heard(source, answer)
-
-
-def announce_death(source: WorkerQueue, job: Poison) -> None:
-    """Announce that a job is dead as its processes died, and call the hooks of features."""
-    task = f" ({job.task})" if job.task else ""
-    logger.error("Job %a of queue %a%s is dead: %a", job.id, source.name, task, job.reason)
-    send_safely(signals.job_dead, Heartbeat, queue=source.queue_name, id=job.id, reason="poison")
-    for hook in death_hooks(source, job.head):
-        hook(job.reason)
 
 
 class ServerClock:

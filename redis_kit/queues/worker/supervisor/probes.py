@@ -6,7 +6,7 @@ import logging
 import socket
 from collections.abc import Callable, Mapping
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 from redis_kit.core import conf, text
 from redis_kit.core.errors import KeyConflict
@@ -28,79 +28,6 @@ MOST_CALLERS = 16  # at a time
 ANSWER_TIMEOUT = 1.0  # seconds in which a caller has to take an answer
 
 
-class Answer(NamedTuple):
-    """The answer to a request."""
-
-    status: str
-    content_type: str
-    body: bytes
-
-
-class HealthServer:
-    """Listens on an address. ``answer`` returns the answer for a path, or None if there is none."""
-
-    def __init__(self, address: str, port: int, answer: Callable[[str], Answer | None]) -> None:
-        self._answer_for = answer
-        self._callers: dict[socket.socket, tuple[float, bytes]] = {}
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        self._listening = socket.create_server((address, port), family=family, backlog=MOST_CALLERS)
-        self._listening.setblocking(False)
-
-    def sockets(self) -> list[socket.socket]:
-        """Return what to select by."""
-        return [self._listening, *self._callers]
-
-    def serve(self, readable: list[Any]) -> None:
-        """Answer requests, and close connections that take too long."""
-        if self._listening in readable and len(self._callers) < MOST_CALLERS:
-            with contextlib.suppress(OSError):
-                caller, _ = self._listening.accept()
-                caller.setblocking(False)
-                self._callers[caller] = monotonic() + REQUEST_TIMEOUT, b""
-                readable = [*readable, caller]  # in an outage it takes seconds until the next look
-        for caller, (until, request) in list(self._callers.items()):
-            if caller in readable:
-                self._read_request(caller, until, request)
-            elif monotonic() > until:
-                self._hang_up(caller)
-
-    def close(self) -> None:
-        """Close all of it, in this process."""
-        for connection in self.sockets():
-            connection.close()
-        self._callers.clear()
-
-    def _read_request(self, caller: socket.socket, until: float, request: bytes) -> None:
-        try:
-            chunk = caller.recv(REQUEST)
-        except BlockingIOError:
-            return
-        except OSError:
-            chunk = b""
-        request += chunk
-        if b"\r\n\r\n" in request:
-            with contextlib.suppress(OSError):
-                caller.settimeout(ANSWER_TIMEOUT)
-                caller.sendall(self._answer(request.split(b" ", 2)))
-        elif chunk and len(request) <= REQUEST:
-            self._callers[caller] = until, request
-            return
-        self._hang_up(caller)
-
-    def _answer(self, request: list[bytes]) -> bytes:
-        method, path = (*request, b"", b"")[:2]
-        if method not in (b"GET", b"HEAD"):
-            return _response(_json("405 Method Not Allowed", {"detail": "GET only"}), "Allow: GET, HEAD\r\n")
-        answer = self._answer_for(path.partition(b"?")[0].decode("latin-1"))
-        missing = {"detail": "only /healthz, /livez, /readyz, /metrics are served"}
-        response = _response(answer or _json("404 Not Found", missing))
-        return response if method == b"GET" else response.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
-
-    def _hang_up(self, caller: socket.socket) -> None:
-        del self._callers[caller]
-        caller.close()
-
-
 class Probes:
     """The health port and the metrics port of a supervisor: one port if both have the same number.
 
@@ -116,22 +43,76 @@ class Probes:
             from redis_kit.core.metrics.prometheus import exposition
 
             self._exposition = exposition
-        ports = dict.fromkeys(port for port in (options.health_port, options.metrics_port) if port is not None)
-        self._servers = [HealthServer(options.address, port, self._answer) for port in ports]
+        self._listening: list[socket.socket] = []
+        self._callers: dict[socket.socket, tuple[float, bytes]] = {}  # when a request is to be here, and its beginning
+        family = socket.AF_INET6 if ":" in options.address else socket.AF_INET
+        for port in dict.fromkeys(port for port in (options.health_port, options.metrics_port) if port is not None):
+            listening = socket.create_server((options.address, port), family=family, backlog=MOST_CALLERS)
+            listening.setblocking(False)
+            self._listening.append(listening)
 
-    def sockets(self) -> list[Any]:
+    def sockets(self) -> list[socket.socket]:
         """Return the sockets to select by."""
-        return [socket for server in self._servers for socket in server.sockets()]
+        return [*self._listening, *self._callers]
 
     def serve(self, readable: list[Any]) -> None:
-        """Answer requests."""
-        for server in self._servers:
-            server.serve(readable)
+        """Answer requests, and close connections that take too long."""
+        for listening in self._listening:
+            if listening in readable and len(self._callers) < MOST_CALLERS:
+                with contextlib.suppress(OSError):
+                    caller, _ = listening.accept()
+                    caller.setblocking(False)
+                    self._callers[caller] = monotonic() + REQUEST_TIMEOUT, b""
+                    readable = [*readable, caller]  # in an outage it takes seconds until the next look
+        for caller, (until, request) in list(self._callers.items()):
+            if caller in readable:
+                self._read_request(caller, until, request)
+            elif monotonic() > until:
+                self._hang_up(caller)
 
     def close(self) -> None:
         """Close the ports, in this process."""
-        for server in self._servers:
-            server.close()
+        for connection in self.sockets():
+            connection.close()
+        self._callers.clear()
+
+    def _read_request(self, caller: socket.socket, until: float, request: bytes) -> None:
+        try:
+            chunk = caller.recv(REQUEST)
+        except BlockingIOError:
+            return
+        except OSError:
+            chunk = b""
+        request += chunk
+        if b"\r\n\r\n" in request:
+            with contextlib.suppress(OSError):
+                caller.settimeout(ANSWER_TIMEOUT)
+                caller.sendall(self._response(request.split(b" ", 2)))
+        elif chunk and len(request) <= REQUEST:
+            self._callers[caller] = until, request
+            return
+        self._hang_up(caller)
+
+    def _response(self, request: list[bytes]) -> bytes:
+        method, path = (*request, b"", b"")[:2]
+        if method not in (b"GET", b"HEAD"):
+            return _encoded("405 Method Not Allowed", {"detail": "GET only"}, headers="Allow: GET, HEAD\r\n")
+        response = self._page(path.partition(b"?")[0].decode("latin-1"))
+        return response if method == b"GET" else response.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
+
+    def _page(self, path: str) -> bytes:
+        reports = {"/healthz": self.health, "/livez": self.liveness, "/readyz": self.readiness}
+        if path in reports:
+            details = reports[path]()
+            return _encoded("503 Service Unavailable" if details["status"] == "failing" else "200 OK", details)
+        if path == "/metrics" and self._exposition:
+            body, content_type = self._exposition(own=self.samples())
+            return _encoded("200 OK", body, content_type)
+        return _encoded("404 Not Found", {"detail": "only /healthz, /livez, /readyz, /metrics are served"})
+
+    def _hang_up(self, caller: socket.socket) -> None:
+        del self._callers[caller]
+        caller.close()
 
     def note_wait(self, text: str, seconds: float) -> None:
         """Note for how many seconds something waits, as a child says: "a call waits in the outbox"."""
@@ -204,16 +185,6 @@ class Probes:
         # Another supervisor's child may have looked since.
         return monotonic() - at < WAIT_VALIDITY and seconds > self._options.max_wait
 
-    def _answer(self, path: str) -> Answer | None:
-        reports = {"/healthz": self.health, "/livez": self.liveness, "/readyz": self.readiness}
-        if path in reports:
-            details = reports[path]()
-            return _json("503 Service Unavailable" if details["status"] == "failing" else "200 OK", details)
-        if path == "/metrics" and self._exposition:
-            body, content_type = self._exposition(own=self.samples())
-            return Answer("200 OK", content_type, body)
-        return None
-
 
 def _status(failing: Mapping[str, bool], degraded: Mapping[str, bool] | None = None) -> dict[str, Any]:
     problems = [reason for reason, holds in failing.items() if holds]
@@ -221,11 +192,10 @@ def _status(failing: Mapping[str, bool], degraded: Mapping[str, bool] | None = N
     return {"status": "failing" if problems else "degraded" if reasons else "ok", "reasons": reasons}
 
 
-def _json(status: str, details: dict[str, Any]) -> Answer:
-    return Answer(status, "application/json", json.dumps(details).encode())
-
-
-def _response(answer: Answer, headers: str = "") -> bytes:
-    head = f"HTTP/1.1 {answer.status}\r\nContent-Type: {answer.content_type}\r\n"
+def _encoded(
+    status: str, content: bytes | dict[str, Any], content_type: str = "application/json", headers: str = ""
+) -> bytes:
+    body = content if isinstance(content, bytes) else json.dumps(content).encode()
+    head = f"HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\n"
     fixed = "Cache-Control: no-store\r\nConnection: close\r\n"
-    return f"{head}{fixed}{headers}Content-Length: {len(answer.body)}\r\n\r\n".encode() + answer.body
+    return f"{head}{fixed}{headers}Content-Length: {len(body)}\r\n\r\n".encode() + body

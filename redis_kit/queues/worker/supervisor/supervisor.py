@@ -28,17 +28,14 @@ from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.options import LoneJob, Options
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.duties import Duties
-from redis_kit.queues.worker.shared.logs import named, running
-from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage
-from redis_kit.queues.worker.shared.worker_queue import PatientQueue, WorkerQueue
+from redis_kit.queues.worker.shared.failures import UNAVAILABLE, Duties, Outage
+from redis_kit.queues.worker.shared.worker_queue import PatientQueue
 from redis_kit.queues.worker.supervisor import autoreload, os_signals
 from redis_kit.queues.worker.supervisor.autoreload import FileWatch
-from redis_kit.queues.worker.supervisor.child import SPARE, Child, Helper, fork
+from redis_kit.queues.worker.supervisor.child import SPARE, Child, Helper, Reaper, SupervisedQueue, fork, named
 from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
 from redis_kit.queues.worker.supervisor.os_signals import Interrupted, Signals
 from redis_kit.queues.worker.supervisor.probes import Probes
-from redis_kit.queues.worker.supervisor.reaper import Reaper
 
 logger = logging.getLogger("redis_kit.worker")
 SWEEP_INTERVAL = 15.0  # seconds between two looks at each queue
@@ -119,12 +116,15 @@ class Supervisor:
         self._log_limit = LogRateLimit()
         self._outage = Outage()
         self._signals = Signals(self._enforce_deadlines)
-        self.queues = [WorkerQueue(name, worker=self.id, about="", call=self.call_server) for name in options.sources]
+        self.queues = [
+            SupervisedQueue(name, worker=self.id, about="", call=self.call_server) for name in options.sources
+        ]
         # Those that are to get a process of their own, each with the child that has claimed it.
         self._lone_jobs: deque[tuple[Child, LoneJob]] = deque()
         self._backoff = RespawnBackoff()
         self._lone_backoff = RespawnBackoff()
         self._helper = Helper(self._release_resources)
+        self.start_helper = self._helper.start  # see Supervision
         self._reaper = Reaper()
         reports = options.health_port is not None or options.metrics_port is not None
         self._heartbeat = Heartbeat(self, reports=reports)
@@ -196,10 +196,6 @@ class Supervisor:
             raise
         self._outage.say(None)
         return answer
-
-    def start_helper(self, work: Callable[[], None]) -> None:
-        """See Supervision."""
-        self._helper.start(work)
 
     def _all_take_writes(self) -> bool:
         """Return whether the servers of all queues are available for writes. Raises RedisUnavailable if none is."""
@@ -293,12 +289,12 @@ class Supervisor:
         self._signals.tick_every(STOPPING_TICK)
         count = sum(len(child.board.running()) for child in self.children)
         if now:
-            logger.warning("Returning jobs to their queues: %s.", running(count))
+            logger.warning("Returning jobs to their queues: %s.", _running(count))
         elif count:
             text = "Stopping: %s, for at most %g s; a second signal returns %s to the queue."
-            logger.warning(text, running(count), self.options.grace, "it" if count == 1 else "them")
+            logger.warning(text, _running(count), self.options.grace, "it" if count == 1 else "them")
         else:
-            logger.warning("Stopping: %s.", running(0))
+            logger.warning("Stopping: %s.", _running(0))
         self._stop_children()
 
     def _stop_children(self) -> None:
@@ -396,3 +392,8 @@ class Supervisor:
             logger.warning("%s has changed; the worker finishes its jobs and starts again.", path)
             self._restarting = True
             self._stop()
+
+
+def _running(number: int) -> str:
+    """Return how many jobs run, in words."""
+    return f"{counted(number, 'job')} {'is' if number == 1 else 'are'} running" if number else "no job is running"

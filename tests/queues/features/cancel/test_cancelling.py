@@ -15,8 +15,7 @@ from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process import WorkerProcess
 from redis_kit.queues.worker.shared.channel import pair
 from redis_kit.queues.worker.shared.status_board import StatusBoard
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
-from redis_kit.queues.worker.supervisor.child import Child
+from redis_kit.queues.worker.supervisor.child import Child, SupervisedQueue
 from redis_kit.testing.jobs import drain
 from tests.fixtures.process import wait_for
 from tests.queues.support import in_process
@@ -133,7 +132,7 @@ def test_cancelled_job_ends_when_its_attempt_fails(queue):
 @pytest.fixture
 def child(any_kit):
     ours, theirs = pair()
-    sources = [WorkerQueue(name, worker="w", about=ids.information()) for name in ("mail", "news")]
+    sources = [SupervisedQueue(name, worker="w", about=ids.information()) for name in ("mail", "news")]
     one = Child(0, "w", ours, StatusBoard(4), sources)
     one.theirs = theirs
     yield one

@@ -16,7 +16,7 @@ from redis_kit.queues.models import OutboxMessage
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process import WorkerProcess
-from redis_kit.queues.worker.shared.duties import AGAIN, Duties
+from redis_kit.queues.worker.shared.failures import AGAIN, Duties
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from tests.fixtures.process import wait_for
 from tests.queues.support import in_process, tasks

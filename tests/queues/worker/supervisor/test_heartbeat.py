@@ -13,7 +13,7 @@ from redis_kit.queues.inspection import list_workers, queue_names
 from redis_kit.queues.worker.shared.channel import pair
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
-from redis_kit.queues.worker.supervisor.child import Child
+from redis_kit.queues.worker.supervisor.child import Child, SupervisedQueue
 from redis_kit.queues.worker.supervisor.heartbeat import TOLERANCE, ServerClock
 from tests.fixtures.process import wait_for
 from tests.queues.support.duties import heartbeat as heartbeat_of
@@ -69,7 +69,7 @@ def test_clock_that_goes_back_is_in_the_log_and_ready_jobs_go_on(clock_kit, jump
 def children(kit):
     ours, theirs = pair()
     theirs.close()
-    one = Child(os.getpid(), "w", ours, StatusBoard(1), [WorkerQueue("mail", worker="w", about=ids.information())])
+    one = Child(os.getpid(), "w", ours, StatusBoard(1), [SupervisedQueue("mail", worker="w", about=ids.information())])
     yield [one]
     one.close()
 

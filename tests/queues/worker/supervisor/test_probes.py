@@ -18,7 +18,7 @@ from redis_kit.queues.inspection import control_worker, list_workers
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.shared.status_board import ALIVE, MILLION, StatusBoard
 from redis_kit.queues.worker.supervisor.child import UNRESPONSIVE, Child
-from redis_kit.queues.worker.supervisor.probes import Answer, HealthServer, Probes
+from redis_kit.queues.worker.supervisor.probes import Probes
 from tests.fixtures.process import free_port, wait_for
 from tests.queues.support.duties import heartbeat
 from tests.queues.support.processes import children
@@ -102,11 +102,11 @@ def test_one_port_may_serve_both(own_kit, start_worker):
 
 def test_ipv6_address_is_served():
     port = free_port()
-    server = HealthServer("::1", port, lambda path: Answer("200 OK", "text/plain", path.encode()))
+    server = Probes(Options(("default",), health_port=port, address="::1"), heartbeat())
     with ThreadPoolExecutor(1) as thread:
-        answer = thread.submit(fetch, port, "/healthz", "[::1]")
+        answer = thread.submit(fetch, port, "/livez", "[::1]")
         wait_for(lambda: server.serve(server.sockets()) or answer.done())
-        assert answer.result() == (200, "/healthz")
+        assert answer.result() == (503, '{"status": "failing", "reasons": ["no child is alive"]}')
     server.close()
 
 
@@ -127,11 +127,11 @@ def test_worker_is_alive_while_a_child_responds(kit):
 @pytest.mark.parametrize("early", [True, False])
 def test_request_is_answered_as_soon_as_it_has_arrived(early):
     port = free_port()
-    server = HealthServer("127.0.0.1", port, lambda path: Answer("200 OK", "text/plain", path.encode()))
+    server = Probes(Options(("default",), health_port=port), heartbeat())
     with socket.create_connection(("127.0.0.1", port), timeout=10) as caller:
         if not early:
             server.serve(server.sockets())
-        caller.sendall(b"GET /healthz HTTP/1.1\r\n\r\n")
+        caller.sendall(b"GET /livez HTTP/1.1\r\n\r\n")
         server.serve(server.sockets())
-        assert caller.recv(4096).endswith(b"/healthz")
+        assert caller.recv(4096).endswith(b'"reasons": ["no child is alive"]}')
     server.close()

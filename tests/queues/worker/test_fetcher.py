@@ -10,7 +10,7 @@ import pytest
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.engine.done import ack_of
-from redis_kit.queues.worker.fetch.fetcher import Fetcher, Rotation
+from redis_kit.queues.worker.fetcher import Fetcher, Rotation
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import Done, WorkerQueue
 from tests.fixtures.process import wait_for

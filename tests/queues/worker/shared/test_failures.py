@@ -7,8 +7,8 @@ from time import monotonic, sleep
 import pytest
 
 from redis_kit.core.errors import AuthenticationFailed, RedisUnavailable
-from redis_kit.queues.worker.shared import duties as module
-from redis_kit.queues.worker.shared.duties import AGAIN, FLOOR, Duties
+from redis_kit.queues.worker.shared import failures as module
+from redis_kit.queues.worker.shared.failures import AGAIN, FLOOR, Duties
 
 
 class Work:

@@ -5,10 +5,11 @@ Each exchange with the server acknowledges what is done and claims more jobs, on
 
 import logging
 import random
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import accumulate, count
+from itertools import accumulate, chain, count, repeat
 from math import inf
 from threading import Condition, Event, Lock
 from time import monotonic
@@ -21,13 +22,12 @@ from redis_kit.queues.engine.claim import MOST_ACKS, Claimed, lost
 from redis_kit.queues.engine.done import Ack
 from redis_kit.queues.engine.job import Job, member
 from redis_kit.queues.errors import LeaseLost
-from redis_kit.queues.worker.fetch.claimed_jobs import ClaimedJob, ClaimedJobs
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.logs import guarded
-from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, pause
+from redis_kit.queues.worker.shared.failures import UNAVAILABLE, guarded, pause
 from redis_kit.queues.worker.shared.status_board import StatusBoard
-from redis_kit.queues.worker.shared.worker_queue import Claims, Done, RecentAcks, WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import Claims, Done, WorkerQueue
 
+ClaimedJob = tuple[int, Job]  # the number of its queue comes first
 logger = logging.getLogger("redis_kit.worker")
 NOW, NEVER = 0.0, inf  # moments on the monotonic clock
 LIMIT = 0.03  # seconds: how long a claimed job, an acknowledgement or a wake-up may wait
@@ -59,7 +59,11 @@ class Rotation:
             return queues
         if monotonic() > self._until:
             self._first, self._until = random.random(), monotonic() + STAY  # noqa: S311 -- spreads load
-        return [number for queue in queues for number in self._turned(self._shards[queue])]
+        turned = []
+        for shards in map(self._shards.__getitem__, queues):
+            at = int(self._first * len(shards))
+            turned += [*shards[at:], *shards[:at]]
+        return turned
 
     def _ordered(self) -> Sequence[int]:
         if self._weights is None:
@@ -68,10 +72,6 @@ class Rotation:
         # Spirakis, "Weighted random sampling with a reservoir" (2006).
         waits = [random.expovariate(weight) for weight in self._weights]
         return sorted(self._queues, key=waits.__getitem__)
-
-    def _turned(self, shards: range) -> list[int]:
-        at = int(self._first * len(shards))
-        return [*shards[at:], *shards[:at]]
 
 
 class QueueState:
@@ -91,26 +91,74 @@ class QueueState:
         return self.closed_until > monotonic()
 
 
-def _settle(source: WorkerQueue, recent: RecentAcks, unknown: list[bytes]) -> None:
-    """Record these jobs as done again, as far as that is remembered, and return the others to their queue."""
-    remembered = recent.find(unknown)
-    if ended := [ack for ack in remembered.values() if isinstance(ack, Ack)]:
-        source.run_flow(claim.acknowledge(source, source.worker, ended))
-    for ack in remembered.values():
-        if not isinstance(ack, Ack):
-            with suppress(LeaseLost):
-                ack.record()
-    count = source.put_back([member for member in unknown if member not in remembered])
-    if remembered:
-        text = "Queue %a: the server had lost the outcomes of %s; recorded again."
-        logger.warning(text, source.name, counted(len(remembered), "job"))
-    if count:
-        text = "Queue %a: the server held %s as running that no thread runs; ready again."
-        logger.warning(text, source.name, counted(count, "job"))
+class ClaimedJobs:
+    """A claimed job waits here, is in the hand of one thread, or is being returned to its queue.
 
+    All of it needs the lock, which is the fetcher's. One idle thread is woken at a time, and wakes the next one while
+    there is more to do: threads that can't run yet only cost time.
+    """
 
-def _claim(member: bytes) -> str:
-    return member.split(b"/")[1].decode("utf-8", "replace") if member.count(b"/") > 1 else ""
+    def __init__(self, lock: Lock, threads: int) -> None:
+        self.threads, self.idle = threads, 0
+        self.thread_is_free = Condition(lock)
+        self.jobs: deque[ClaimedJob] = deque()  # that no thread has begun
+        self.since = 0.0  # when the last jobs came, on the monotonic clock
+        self.in_hand: dict[int, list[ClaimedJob]] = {}  # by thread, until that asks for the next job
+        self.quiet = self.stopped = False
+        self._work = Condition(lock)
+        self._waking = False
+
+    @property
+    def closed(self) -> bool:
+        """Tell whether no more jobs are wanted."""
+        return self.quiet or self.stopped
+
+    @property
+    def free(self) -> bool:
+        """Tell whether a thread waits for a job."""
+        return self.idle > 0 and not self.closed
+
+    def take(self, slot: int) -> ClaimedJob | None:
+        """Return the next job for a thread, None if there is none."""
+        if self.jobs:
+            job = self.jobs.popleft()
+            self.in_hand[slot] = [job]
+            return job
+        self.in_hand.pop(slot, None)
+        return None
+
+    def wait(self) -> None:
+        """Wait as an idle thread until there may be something to do."""
+        self.idle += 1
+        self.thread_is_free.notify_all()
+        self._work.wait()
+        self.idle -= 1
+        self._waking = False
+
+    def wake(self) -> None:
+        """Wake an idle thread, unless one is about to wake."""
+        if self.idle and not self._waking:
+            self._waking = True
+            self._work.notify()
+
+    def add(self, number: int, jobs: Iterable[Job], *, delay: float = 0.0) -> None:
+        """Add jobs of a queue. They count as waiting from ``delay`` seconds on."""
+        self.jobs.extend(zip(repeat(number), jobs))
+        self.since = monotonic() + delay
+        self.wake()
+
+    def take_all(self, queue: int) -> list[Job]:
+        """Remove and return all jobs of a queue that no thread has begun."""
+        jobs = [job for number, job in self.jobs if number == queue]
+        if jobs:
+            self.jobs = deque(item for item in self.jobs if item[0] != queue)
+        return jobs
+
+    def stop(self) -> None:
+        """Let all threads end once no job is left."""
+        self.stopped = True
+        self._work.notify_all()
+        self.thread_is_free.notify_all()
 
 
 class Prefetch:
@@ -158,7 +206,7 @@ class Fetcher(Claims):
         self._board, self._rotation, self._on_empty = board, rotation, on_empty
         self._lock, self._turn = Lock(), Lock()
         self._claimed = ClaimedJobs(self._lock, threads)
-        self._calls: list[Callable[[], None]] = []  # those that failed and are to be made again
+        self._calls: list[Callable[[], object]] = []  # those that failed and are to be made again
         self._timer = Condition(self._lock)  # for the watch
         self._claim_at = NOW  # when the server is next to be asked for jobs,
         self._flush_at = self._looks_at = NEVER  # when to be told what is done, and when the watch looks next
@@ -207,8 +255,8 @@ class Fetcher(Claims):
     def take_more(self, slot: int, number: int, limit: int) -> list[Job]:
         """See Claims."""
         jobs: list[Job] = []
-        waiting = self._claimed.jobs
         with self._lock:
+            waiting = self._claimed.jobs
             while waiting and waiting[0][0] == number and len(jobs) < limit:
                 self._claimed.in_hand[slot].append(waiting[0])
                 jobs.append(waiting.popleft()[1])
@@ -222,7 +270,7 @@ class Fetcher(Claims):
                 self._claimed.jobs.extendleft([(number, job) for job in reversed(jobs)])
                 self._claimed.wake()
 
-    def retry_later(self, call: Callable[[], None]) -> None:
+    def retry_later(self, call: Callable[[], object]) -> None:
         """See Claims. It is made in a second or after the next exchange."""
         with self._lock:
             self._calls.append(call)
@@ -333,12 +381,13 @@ class Fetcher(Claims):
 
     def give_back(self, queue: int | None = None) -> None:
         """Return the jobs that no thread has begun, or those of one queue. One round trip for each queue."""
+        numbers = range(len(self._queues)) if queue is None else [queue]
         with self._lock:
             self._returning += 1
-            waiting = self._claimed.take_all(queue)
+            waiting = [(number, self._claimed.take_all(number)) for number in numbers]
         try:
-            for number in range(len(self._queues)):
-                if jobs := [job for index, job in waiting if index == number]:
+            for number, jobs in waiting:
+                if jobs:
                     self._return(number, jobs)
         finally:
             with self._lock:
@@ -413,7 +462,7 @@ class Fetcher(Claims):
     def _exchange(self, *, claim: bool) -> None:
         """Make an exchange. This thread holds the turn for it, which ends here."""
         recorded: list[Done] = []
-        calls: list[Callable[[], None]] = []
+        calls: list[Callable[[], object]] = []
         try:
             with self._lock:  # what is added after this needs another exchange
                 room = 0
@@ -555,19 +604,36 @@ class Fetcher(Claims):
         """Record or return suspects that no thread has. Called during an exchange, so no other claim is on its way."""
         suspects, self._suspects = self._suspects, []
         for source, members in suspects:
-            held = self._held()
+            with self._lock:  # those that wait, that threads have in hand, or that are not yet acknowledged
+                done = [item.job for state in self._queues for item in state.done]
+                claimed = [job for _, job in chain(self._claimed.jobs, *self._claimed.in_hand.values())]
+            held = set(map(member, [*claimed, *done]))
             # The next claim repeats one whose answer was lost. A quiet worker makes none.
             claims = set() if self._claimed.closed else claim.unanswered(source, source.worker)
-            unknown = [member for member in members if member not in held and _claim(member) not in claims]
             try:
-                _settle(source, self.recent, unknown)
+                self._settle(source, [each for each in members if each not in held and _claim(each) not in claims])
             except RedisFailure as error:
                 logger.debug("Queue %a: jobs held as running could not be reconciled: %s", source.name, error)
             except Exception:
                 logger.exception("Queue %a: jobs held as running could not be reconciled.", source.name)
 
-    def _held(self) -> set[bytes]:
-        """Return the jobs that wait, that threads have in hand, or that are not yet acknowledged."""
-        with self._lock:
-            done = [item.job for state in self._queues for item in state.done]
-            return set(map(member, [*self._claimed.held(), *done]))
+    def _settle(self, source: WorkerQueue, unknown: list[bytes]) -> None:
+        """Record these jobs as done again, as far as that is remembered, and return the others to their queue."""
+        remembered = self.recent.find(unknown)
+        if ended := [ack for ack in remembered.values() if isinstance(ack, Ack)]:
+            source.run_flow(claim.acknowledge(source, source.worker, ended))
+        for ack in remembered.values():
+            if not isinstance(ack, Ack):
+                with suppress(LeaseLost):
+                    ack.record()
+        count = source.put_back([member for member in unknown if member not in remembered])
+        if remembered:
+            text = "Queue %a: the server had lost the outcomes of %s; recorded again."
+            logger.warning(text, source.name, counted(len(remembered), "job"))
+        if count:
+            text = "Queue %a: the server held %s as running that no thread runs; ready again."
+            logger.warning(text, source.name, counted(count, "job"))
+
+
+def _claim(member: bytes) -> str:
+    return member.split(b"/")[1].decode("utf-8", "replace") if member.count(b"/") > 1 else ""

@@ -10,14 +10,14 @@ from redis_kit.core.steps import Call
 from redis_kit.queues import Cancelled, Queue, QueueCounts
 from redis_kit.queues.engine.done import ack_of
 from redis_kit.queues.engine.job import member
-from redis_kit.queues.worker.fetch.fetcher import Fetcher, Rotation
+from redis_kit.queues.worker.fetcher import Fetcher, Rotation
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process import WorkerProcess
-from redis_kit.queues.worker.run.endings import failed
+from redis_kit.queues.worker.run.endings import FailedAttempt
 from redis_kit.queues.worker.shared import worker_queue
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import PAGE, Done, RecentAcks, RecordedEnd, WorkerQueue
-from redis_kit.queues.worker.supervisor.child import Suspects
+from redis_kit.queues.worker.supervisor.child import SupervisedQueue
 from tests.fixtures.process import wait_for
 from tests.queues.support.backup import Backup
 from tests.queues.support.in_process import working
@@ -183,7 +183,7 @@ def test_cancelled_job_is_gone_when_its_end_is_recorded_again(fetcher, queue, ki
     fetcher._ask([[]], 1)
     _, job = fetcher.next()
     backup = Backup(kit)
-    attempt = failed(fetcher._queues[0].queue, job, Cancelled("somebody"), task=fail)
+    attempt = FailedAttempt(fetcher._queues[0].queue, job, Cancelled("somebody"), fail)
     fetcher.recent.add([attempt.repeatable()])
     assert attempt.record() == (attempt, "dead")
     assert queue.counts() == EMPTY
@@ -215,10 +215,8 @@ def test_heartbeat_lists_running_jobs_page_by_page(any_kit):
     jobs = {member(job) for job in queue.claim(PAGE + 5, worker="w")}
     queue.put("another's")
     queue.claim(worker="v")
-    source, suspects, asked = WorkerQueue("mail", worker="w", about=""), Suspects(), []
-    for _ in range(4):
-        source.after = suspects.after
-        asked.append(suspects.compare(beaten(source).held, set()))
+    source = SupervisedQueue("mail", worker="w", about="")
+    asked = [source.suspects(beaten(source).held, set()) for _ in range(4)]
     assert asked[:2] == [[], []]
     assert {*asked[2], *asked[3]} == jobs
     assert len(asked[2]) == PAGE
@@ -237,12 +235,12 @@ def test_heartbeat_of_a_queue_without_a_worker_lists_nothing(queue):
 
 
 def test_job_is_suspect_only_where_two_passes_in_a_row_miss_it():
-    suspects = Suspects()
-    assert suspects.compare([b"a", b"b"], {b"b"}) == []
-    assert suspects.compare([], set()) == []
-    assert suspects.compare([b"a", b"b"], {b"b"}) == []
-    assert suspects.compare([b"a", b"b"], {b"b"}) == [b"a"]
-    assert suspects.compare([b"a"], set()) == [b"a"]
+    queue = SupervisedQueue("mail", worker="w", about="")
+    assert queue.suspects([b"a", b"b"], {b"b"}) == []
+    assert queue.suspects([], set()) == []
+    assert queue.suspects([b"a", b"b"], {b"b"}) == []
+    assert queue.suspects([b"a", b"b"], {b"b"}) == [b"a"]
+    assert queue.suspects([b"a"], set()) == [b"a"]
 
 
 def test_memory_of_ends_is_bounded(monkeypatch):

@@ -1,11 +1,16 @@
-"""What becomes of the jobs of a worker that is known to be dead, and of orders for one that lives."""
+"""A child as its supervisor sees it: calls that a signal ends, what is cleaned up after a death, jobs in words."""
 
+import os
+import signal
 from math import inf
+from time import sleep
 
 import pytest
 
 from redis_kit.core import connections, flow
-from redis_kit.core.errors import InvalidValue, KeyConflict
+from redis_kit.core.awaitables import LocalCall
+from redis_kit.core.errors import InvalidValue, KeyConflict, RedisUnavailable
+from redis_kit.core.steps import Call
 from redis_kit.queues import LeaseLost, Queue, QueueCounts, TaskTimeout, framework, task
 from redis_kit.queues.engine import calls, ids, liveness
 from redis_kit.queues.engine.done import Ack
@@ -15,9 +20,8 @@ from redis_kit.queues.reports.lookup import look_up
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.shared.channel import pair
 from redis_kit.queues.worker.shared.status_board import StatusBoard
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
-from redis_kit.queues.worker.supervisor.child import Child
-from redis_kit.queues.worker.supervisor.reaper import Reaper
+from redis_kit.queues.worker.supervisor.child import Child, Reaper, SupervisedQueue, named
+from redis_kit.queues.worker.supervisor.os_signals import Interrupted, Signals
 from tests.queues.support import tasks
 from tests.queues.support.duties import heartbeat
 
@@ -106,7 +110,7 @@ def child(any_kit):
     """A dead child, as its supervisor knows it: of two queues, with a board and nobody at the other end."""
     ours, theirs = pair()
     theirs.close()
-    sources = [WorkerQueue(name, worker="dead", about=ids.information()) for name in ("mail", "news")]
+    sources = [SupervisedQueue(name, worker="dead", about=ids.information()) for name in ("mail", "news")]
     one = Child(0, "dead", ours, StatusBoard(4), sources)
     yield one
     one.close()
@@ -383,3 +387,60 @@ def same_tasks():
     """Leave the task of the module registered."""
     yield
     registry.register(tasks.note)
+
+
+def test_signal_to_stop_cuts_no_receiver_and_ends_the_next_call(kit):
+    done = []
+
+    async def never():
+        raise AssertionError
+
+    def receive():
+        done.append("begun")
+        os.kill(os.getpid(), signal.SIGTERM)
+        sleep(0.05)
+        done.append("ended")
+
+    def steps(queue):
+        done.append((yield Call("PING")))
+        yield LocalCall(receive, never)
+        try:
+            yield Call("PING")
+        except Interrupted:
+            done.append("interrupted")
+            raise
+
+    with Signals(lambda: None) as signals:
+        queue = SupervisedQueue("mail", worker="w", about="", call=signals.call)
+        with pytest.raises(Interrupted):
+            queue.run_flow(steps(queue))
+    assert done == [b"PONG", "begun", "ended", "interrupted"]
+
+
+def test_errors_of_calls_reach_the_flow(kit):
+    def steps():
+        try:
+            yield Call("NOSUCHCOMMAND")
+        except Exception as error:
+            return type(error).__name__, (yield Call("PING"))
+
+    queue = SupervisedQueue("mail", worker="w", about="")
+    assert queue.run_flow(steps()) == ("CommandFailed", b"PONG")
+    kit.connect({"URL": "redis://127.0.0.1:1/0"})
+    with pytest.raises(RedisUnavailable):
+        queue.run_flow(iter_of(Call("PING")))
+
+
+def iter_of(step):
+    return (yield step)
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        *(([], ""), ([""], ""), (["a"], "'a'"), (["a\n", "b"], "'a\\n', 'b'"), (["a", ""], "'a' and 1 more")),
+        (list("abcdefg"), "'a', 'b', 'c', 'd', 'e' and 2 more"),
+    ],
+)
+def test_five_jobs_are_named_and_the_others_counted(ids, words):
+    assert named(ids) == words
