@@ -105,7 +105,7 @@ def test_limits_and_fair_share_hold_on_a_fleet(project, journal, settings, monke
         tasks.note_at_a_rate.enqueue(f"rate{number}")
     Queue("shared").pause()  # until all are there
     for group in "aaaaaabbc":
-        tasks.note_slowly.using(queue_name="shared", group=group).enqueue(f"group-{group}", 0.1)
+        tasks.note_slowly.using(queue_name="shared", group=group).enqueue(f"group-{group}", 0.3)
     Queue("shared").resume()
     wait_for(lambda: len(journal.lines(step="end")) == 26, timeout=30)
     lines = journal.lines()
