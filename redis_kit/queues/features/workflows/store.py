@@ -43,7 +43,7 @@ CANCELLED_STEPS = 100  # in one call
 CREATE, BEGIN, END, CONFIRM, CANCEL, RETRY, RESERVE, CHECK, READ_STATUS, LIST_NODES, REGISTER, TAKE_CHECKS, FORGET = (
     QueueScript(name, __package__)
     for name in (
-        *("create", "begin", "end", "confirm", "cancel", "retry", "reserve", "check", "read_status"),
+        *("create", "begin_step", "end_step", "confirm", "cancel", "retry", "reserve", "check", "read_status"),
         *("list_nodes", "register_workflow", "take_checks", "forget_workflow"),
     )
 )

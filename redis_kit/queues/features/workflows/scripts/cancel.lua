@@ -13,7 +13,7 @@ local clock = redis.call("TIME")
 local now = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))
 
 -- @include _nodes
--- @include _conclude
+-- @include _end_workflow
 -- @check_types meta, steps, states, groups, due, active, values, errors, ended
 local status = redis.call("HGET", meta, "status")
 if not status then
@@ -40,6 +40,6 @@ for _, number in ipairs(redis.call("ZRANGE", active, 0, ARGV[3] - 1)) do
     table.insert(reply, string.match(redis.call("HGET", steps, number), "^[^\n]*"))
 end
 if status == "running" or #reply > 1 then
-    conclude("cancelled", ARGV[1])
+    end_workflow("cancelled", ARGV[1])
 end
 return reply

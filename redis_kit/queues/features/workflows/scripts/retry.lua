@@ -9,7 +9,7 @@ local clock = redis.call("TIME")
 local now = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))
 
 -- @include _nodes
--- @include _release
+-- @include _count_down
 -- @include _reopen
 -- @include _due_page
 -- @check_types meta, steps, states, groups, due, active, values, errors

@@ -1,7 +1,7 @@
 -- End a workflow, and wake those that wait for its end.
 -- needs  meta, steps, states, groups, due, active, values, errors, ended, now
--- gives  conclude
-local function conclude(status, ttl_ms)
+-- gives  end_workflow
+local function end_workflow(status, ttl_ms)
     local waiting = redis.call("HGET", meta, "waiting")
     redis.call("HSET", meta, "status", status, "ended", now)
     redis.call("HDEL", meta, "waiting")

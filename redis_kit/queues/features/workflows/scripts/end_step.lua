@@ -20,8 +20,8 @@ local clock = redis.call("TIME")
 local now = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))
 
 -- @include _nodes
--- @include _release
--- @include _conclude
+-- @include _count_down
+-- @include _end_workflow
 -- @include _due_page
 -- @check_types meta, steps, states, groups, due, active, values, errors, ended
 local status, state = redis.call("HGET", meta, "status"), redis.call("HGET", states, number) or ""
@@ -52,7 +52,7 @@ local function end_member(group)
     end
     if group == "0" then
         local failed = has_failures(meta, "failed")
-        conclude(failed and "failed" or "successful", failed and failed_ttl_ms or ttl_ms)
+        end_workflow(failed and "failed" or "successful", failed and failed_ttl_ms or ttl_ms)
         return
     end
     local failed = has_failures(groups, "failed:" .. group)
