@@ -431,7 +431,10 @@ def _axis(
     chart: Bars | StackedBars | LineChart, head: str, names: Sequence[Cell], marks: Sequence[Mark], **drawing: Any
 ) -> AxisView:
     kind = "_lines" if isinstance(chart, LineChart) else "_bars"
-    data = Data([cell(head), *(names or [cell(_("Value"))])], [(mark.label, mark.values) for mark in marks])
+    data = Data(
+        [cell(head), *([cell(_("Value"))] if isinstance(chart, Bars) else names)],
+        [(mark.label, mark.values) for mark in marks],
+    )
     return AxisView(f"redis_kit/dashboard/{kind}.html", cell(chart.title), data, marks=marks, names=names, **drawing)
 
 
@@ -443,7 +446,7 @@ def _bars(chart: Bars | StackedBars) -> AxisView:
     else:
         names, data = [], list(chart.bars)[-MAX_VALUES:]
     most = highest(sum(_drawn(values)) for _label, *values in data)
-    tallest = most if names else highest_value(value for _label, value in data)
+    tallest = most if isinstance(chart, StackedBars) else highest_value(value for _label, value in data)
     bars = [
         Mark(at * STEP + (STEP - WIDTH) // 2, cell(label), list(map(cell, values)), _pieces(values, most))
         for at, (label, *values) in enumerate(data)

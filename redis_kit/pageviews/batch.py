@@ -15,7 +15,7 @@ from redis_kit.core.keys import hashed
 from redis_kit.core.logs.error_text import described, exc_info
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.settings import KitSettings
-from redis_kit.core.steps import Argument, Batch, Call
+from redis_kit.core.steps import Argument, Batch, Call, TolerantBatch
 from redis_kit.pageviews import keys, periods
 from redis_kit.pageviews.pages import OTHER, SITE, encoded
 from redis_kit.pageviews.settings import PageViewSettings
@@ -93,9 +93,10 @@ class ViewBatch:
             self.events = yield from _admit(self.events, using=self.using)
             self._calls = {target: self._counting(target[0], events) for target, events in self._by_target().items()}
         try:
-            replies = yield Batch(list(self._calls.values()), lenient=True)
+            replies = yield TolerantBatch(list(self._calls.values()))
             if lost := next((reply for reply in replies if isinstance(reply, RedisUnavailable)), None):
-                lost.indeterminate = True  # other nodes of a Cluster have answered
+                known = (isinstance(reply, RedisUnavailable) and not reply.indeterminate for reply in replies)
+                lost.indeterminate |= not all(known)  # other nodes of a Cluster may have answered
                 raise lost
         except (PermissionDenied, PoolExhausted):
             raise  # without a connection nothing was sent

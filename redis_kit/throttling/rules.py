@@ -150,7 +150,12 @@ def reset_flow(throttle: BaseThrottle, identity_hash: str, identity: str = "") -
     keys = throttle.keys_of(identity_hash)
     entry = throttle.entry_of(identity_hash, identity) if identity else ""
     removed = yield RESET([keys.state, keys.standing, keys.rules], [identity_hash, entry])
-    memory.forget(lambda throttle_id, each: throttle_id == throttle.id and hashed(each) == identity_hash)
+    # A hash of each identity that this process remembers would take 3 us.
+    memory.forget(
+        lambda throttle_id, each: (
+            throttle_id == throttle.id and (each == identity if identity else hashed(each) == identity_hash)
+        )
+    )
     throttle.local_buckets.forget(identity)
     return bool(removed)
 

@@ -175,3 +175,9 @@ def test_labels_behind_a_long_heat_map_have_room_in_each_script():
 
     assert behind("Mon", "Wed") == 28
     assert behind("星期一", "星期三") == 48  # each letter is as wide as two
+
+
+def test_chart_without_parts_is_empty():
+    for chart in (StackedBars("S", ["a", "b"], []), LineChart("S", ["a", "b"], [])):
+        drawn = render(chart, {})
+        assert len(drawn.data.columns) == 1

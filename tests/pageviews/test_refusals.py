@@ -9,8 +9,9 @@ import pytest
 
 from redis_kit.core import connections, primitive
 from redis_kit.core.background import MAX_PAUSE
-from redis_kit.core.errors import OutOfMemory, PermissionDenied, PoolExhausted, RedisUnavailable
+from redis_kit.core.errors import ConfigurationError, OutOfMemory, PermissionDenied, PoolExhausted, RedisUnavailable
 from redis_kit.core.logs.rate_limit import LogRateLimit
+from redis_kit.core.steps import TolerantBatch
 from redis_kit.pageviews import PageViews, aflush, dropped, flush
 from redis_kit.pageviews.batch import Event, ViewBatch
 from redis_kit.pageviews.buffer import Buffer, Dropped, buffer
@@ -268,3 +269,22 @@ def test_views_wait_if_one_of_the_nodes_of_a_batch_is_lost(kit):
         steps.send([lost, 0])
     assert caught.value.indeterminate
     assert batch.tried is not None
+
+
+def test_error_of_one_call_that_no_server_should_give_leaves_the_others_counted(kit, caplog):
+    batch = ViewBatch([Event(now(), page, "", "v") for page in ("front", "elsewhere")], using="default")
+
+    def send():
+        flow, reply = batch.send(), None
+        while True:
+            step = flow.send(reply)
+            reply = step.run(connections.client())
+            if len(reply) == 3:  # those of two pages and the site
+                assert isinstance(step, TolerantBatch)
+                reply[1] = ConfigurationError("MOVED 7 127.0.0.1:1")
+
+    with pytest.raises(StopIteration) as ended:
+        send()
+    assert ended.value.value == 1
+    assert PageViews("front").views() == 1
+    assert "MOVED 7" in told(caplog)[0]

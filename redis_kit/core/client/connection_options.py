@@ -182,7 +182,7 @@ def alias_missing(alias: str, connections: Mapping[str, Any]) -> Iterator[conf.P
         yield conf.Problem("E002", wrong, f"Add 'default': {{'URL': 'redis://...'}}. Connections: {listing}.")
         return
     add = f"Connections: {listing}. Add it as REDIS_KIT['CONNECTIONS'][{alias!r}] = {{'URL': 'redis://...'}}."
-    near = did_you_mean(alias, connections)
+    near = did_you_mean(alias, filter(lambda name: isinstance(name, str), connections))
     yield conf.Problem("E002", f"There is no connection {alias!r}.", f"{near} {add}".strip())
 
 

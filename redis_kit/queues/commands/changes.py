@@ -121,11 +121,15 @@ class Purge(QueueCommand):
         """Delete the jobs. Exit code 1 if there are none, or without confirmation."""
         self.check_no_input(**options)
         queue, shown = self.queue(name, using), clean(name)
-        if not options["no_input"] and (count := getattr(queue.counts(), state)):
+        nothing = CommandError(f"Nothing was deleted: {shown} has no {state} job.")
+        if not options["no_input"]:
+            count = getattr(queue.counts(), state)
+            if not count:
+                raise nothing  # jobs that come now are not deleted without a question
             question = f"{shown} has {jobs(count, state)}. Type the name of the queue to delete them permanently: "
             terminal.confirm(question, name, shown, nothing="Nothing was deleted")
         removed = queue.purge(state)
         if not removed:
-            raise CommandError(f"Nothing was deleted: {shown} has no {state} job.")
+            raise nothing
         data = {"queue": name, "state": state, "deleted": removed}
         self.report(f"Deleted from {shown}: {jobs(removed, state)}.", data, as_json=options["json"])

@@ -27,7 +27,7 @@ from redis_kit.queues.engine.message import task_of
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.management import manage
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.reports.job_pages import Group, TextFilter, dead_by_cause, first_jobs
+from redis_kit.queues.reports.job_pages import LOOKED_THROUGH, Group, TextFilter, dead_by_cause, first_jobs
 from redis_kit.queues.reports.stats import queue_names
 from redis_kit.queues.reports.workers import Command, WorkerInfo, control_worker, list_workers
 
@@ -412,7 +412,7 @@ class QueueTarget(NamedTuple):
 
 
 def _groups(name: str) -> list[Group]:
-    return [group for _, group in dead_by_cause([existing(name).name])]
+    return [group for _, group in dead_by_cause([existing(name).name], of_each=LOOKED_THROUGH)]
 
 
 def existing(name: str) -> Queue:

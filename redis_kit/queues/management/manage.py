@@ -81,17 +81,14 @@ def merged(state: State, jobs: Sequence[list[Any]], limit: int) -> list[Any]:
 
 
 def read(
-    queue: Primitive, state: State, limit: int, *, after: bytes = b"", cut: int = HEAD, share: int = 1
+    queue: Primitive, state: State, limit: int, *, after: bytes = b"", cut: int = HEAD, most_bytes: int = 0
 ) -> Flow[Page]:
-    """Read jobs of one part of a queue, done ones from the latest; of a body what cause() and tags_of() need.
-
-    ``share`` pages are read in one round trip.
-    """
+    """Read jobs of one part of a queue, done ones from the latest; of a body what cause() and tags_of() need."""
     if state == "done":
         entries = yield Call("XREVRANGE", queue.key("done"), b"(" + after if after else b"+", "-", "COUNT", limit)
         jobs = {id: info for id, fields in entries if (info := done.read(id, fields))}
         return Page(list(jobs.values()), list(jobs), entries[-1][0] if len(entries) == limit else b"")
-    reply = yield LIST_JOBS(queue.key(""), state, after, limit, cut, MOST_BYTES // share)
+    reply = yield LIST_JOBS(queue.key(""), state, after, limit, cut, most_bytes or MOST_BYTES)
     return Page(job.stored(state, reply[5]), reply[4], reply[6])
 
 
@@ -99,14 +96,15 @@ def find(
     queue: Primitive, state: State, wanted: JobFilter, *, limit: int = maxsize, most: int = maxsize
 ) -> Flow[list[Any]]:
     """Read the first ``limit`` jobs that match among the first ``most`` of a part of a queue. See read()."""
-    matching: list[Any] = []
+    matching: dict[str, Any] = {}  # a job that changes its state meanwhile may be on two pages
     after, looked_at = b"", 0
+    size = limit if wanted == ANY else most if state == "done" else PAGE
     while True:
-        page = yield from read(queue, state, limit if wanted == ANY else PAGE, after=after)
-        matching += filter(wanted.matches, page.jobs)
-        after, looked_at = page.rest, looked_at + len(page.jobs)
+        page = yield from read(queue, state, size, after=after)
+        matching |= {info.id: info for info in page.jobs if wanted.matches(info)}
+        after, looked_at = page.rest, looked_at + (size if state == "done" else len(page.jobs))
         if not after or looked_at >= most or len(matching) >= limit:
-            return matching[:limit]
+            return list(matching.values())[:limit]
 
 
 def get(queue: Primitive, id: str) -> Flow[JobInfo | None]:

@@ -24,6 +24,7 @@ from redis_kit.queues.management.manage import ANY, JobFilter, Page
 from redis_kit.queues.queue import Queue, over
 
 LOOKED_THROUGH = 1000  # jobs in one call, for those that match, and dead jobs for their causes
+PAGE_BYTES = 4 * 1024 * 1024  # of the jobs of a page
 _POSITION = re.compile(rb"(\d{1,2}) ((?:parked|-?\d{1,20}(?:\.\d{1,17})?(?:e[+-]?\d{1,3})?) .+)", re.DOTALL)
 _POSITION_OF_DONE = re.compile(rb"(\d{1,2}) (\d{1,19}-\d{1,19})")
 LISTED_THROUGH = 10_000  # jobs of a state, for those of a task or with a tag
@@ -79,12 +80,13 @@ def job_page(
     names = (yield from spread().existing([queue.name]))[queue.name]
     parts = [Queue(name, using=queue.using) for name in names]
     size, share = LOOKED_THROUGH if any(wanted) else limit, len(parts)
+    most_bytes = PAGE_BYTES // share
     flows: list[Flow[Any]] = [
         gather([manage.counts(part) for part in parts]),
         gather([single(Call("XLEN", part.key("done"))) for part in parts]),
-        gather([_heads(part, share) for part in parts if state == "dead"]),
+        gather([_heads(part, LOOKED_THROUGH // share, share) for part in parts if state == "dead"]),
         *(
-            manage.read(part, state, size, after=place, share=share)
+            manage.read(part, state, size, after=place, most_bytes=most_bytes)
             for part, place in zip(parts[first:], chain([after], repeat(b"")), strict=False)
         ),
     ]
@@ -124,7 +126,7 @@ def first_jobs(queue: Primitive, state: State, limit: int, wanted: JobFilter = A
     """Return the first ``limit`` jobs of a state in the order of peek(), or those among them that match.
 
     Done ones come from the latest. Bodies are cut to what task_of() and tags_of() need. One round trip; with a filter
-    one for each 1000 jobs of the state, at most 10.
+    one for each 1000 jobs of another state than done, at most 10.
     """
     by_part = yield from spread().each(
         queue, partial(manage.find, state=state, wanted=wanted, limit=limit, most=LISTED_THROUGH)
@@ -142,18 +144,24 @@ def groups(jobs: Iterable[JobInfo]) -> list[Group]:
     return sorted(by_cause.values(), key=lambda group: -group.jobs)
 
 
-def dead_by_cause(queues: Sequence[str], errors: dict[str, RedisFailure] | None = None) -> list[tuple[str, Group]]:
+def dead_by_cause(
+    queues: Sequence[str], errors: dict[str, RedisFailure] | None = None, *, of_each: int = 0
+) -> list[tuple[str, Group]]:
     """Return the groups of the latest dead jobs of queues, with their queues. One round trip.
 
-    The error of a queue that can't be read is stored in ``errors``; without it the error is raised.
+    1000 jobs are read, or ``of_each`` of each shard. The error of a queue that can't be read is stored in ``errors``;
+    without it the error is raised.
     """
-    return over("default").run_flow(_dead_by_cause(queues, errors)) if queues else []
+    return over("default").run_flow(_dead_by_cause(queues, errors, of_each)) if queues else []
 
 
-def _dead_by_cause(names: Sequence[str], errors: dict[str, RedisFailure] | None) -> Flow[list[tuple[str, Group]]]:
+def _dead_by_cause(
+    names: Sequence[str], errors: dict[str, RedisFailure] | None, of_each: int
+) -> Flow[list[tuple[str, Group]]]:
     existing = yield from spread().existing(names)
     places = [(name, shard) for name in names for shard in existing[name]]
-    reading = [_heads(Queue(shard), len(places)) for _, shard in places]
+    share = len(places)
+    reading = [_heads(Queue(shard), of_each or LOOKED_THROUGH // share, share) for _, shard in places]
     pages = yield from gather(reading, return_exceptions=True)
     by_queue: dict[str, list[list[JobInfo]]] = {}
     for (name, _), page in zip(places, pages, strict=True):
@@ -168,6 +176,6 @@ def _dead_by_cause(names: Sequence[str], errors: dict[str, RedisFailure] | None)
     return sorted(rows, key=lambda row: -row[1].jobs)
 
 
-def _heads(queue: Primitive, share: int) -> Flow[Page]:
+def _heads(queue: Primitive, limit: int, share: int) -> Flow[Page]:
     """Read the latest dead jobs of one part of queues that are ``share`` parts together."""
-    return manage.read(queue, "dead", max(1, LOOKED_THROUGH // share), share=share)
+    return manage.read(queue, "dead", max(1, limit), most_bytes=manage.MOST_BYTES // share)

@@ -192,14 +192,14 @@ class ThrottlesPanel(Panel):
         try:
             throttle = target.throttle
             identity_hash = checked_identity(throttle, identity)
+            rule, found = throttle.rules.of(identity), standing(throttle.peek(identity))
         except InvalidValue as error:
             yield Table(title, (), [], empty=str(error))
             return
-        rule = throttle.rules.of(identity)
         yield Table(
             title,
             (_("Identity"), _("Now"), _("Used"), _("Next call in"), _("Resets in"), _("Rule")),
-            [(Lines((identity, identity_hash)), *standing(throttle.peek(identity)), _rule(rule))],
+            [(Lines((identity, identity_hash)), *found, _rule(rule))],
             actions=(*OF_IDENTITIES, "lift") if rule else OF_IDENTITIES,
             values=[target._replace(identity_hash=identity_hash).value],
         )

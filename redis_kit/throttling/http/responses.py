@@ -1,4 +1,7 @@
-"""The response to a refused request, and the fields about limits in every response."""
+"""The response to a refused request, and the fields about limits in every response.
+
+``RateLimit`` and ``RateLimit-Policy`` are as in draft-ietf-httpapi-ratelimit-headers-10, structured fields of RFC 9651.
+"""
 
 import math
 from collections.abc import Sequence

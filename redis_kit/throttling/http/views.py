@@ -249,7 +249,8 @@ class ThrottleMixin:
     def get_throttle_guard(self) -> Guard:
         """Return the guard of the view."""
         throttle, key, methods = self._throttle(), IdentityKey(self.throttle_key), methods_of(self.throttle_methods)
-        _check_cost(self.throttle_cost, throttle)
+        if not callable(self.throttle_cost):
+            throttle.check_cost(self.throttle_cost)
         return Guard(throttle, key, methods, self.throttle_cost, self.throttle_exempt, self.throttle_count_when)
 
     @classmethod

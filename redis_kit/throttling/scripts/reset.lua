@@ -16,6 +16,7 @@ local kind = string.sub(redis.call("GET", standing) or "", 1, 1)
 local forgotten = redis.call("DEL", state)
 if kind == "b" or kind == "s" then
     forgotten = redis.call("DEL", standing) + forgotten
-    redis.call("ZREM", rules, entry_of(rules, ARGV[1], ARGV[2]) or "")
+    local removed = redis.call("ZREM", rules, ARGV[2])
+    if removed == 0 and kind == "b" then redis.call("ZREM", rules, entry_of(rules, ARGV[1]) or "") end
 end
 return math.min(forgotten, 1)

@@ -298,6 +298,20 @@ def test_nothing_is_deleted_unless_the_name_is_typed(mail, command, typed):
     assert mail.counts().dead == 2
 
 
+def test_jobs_that_come_after_the_count_are_not_deleted_without_a_question(mail, command, monkeypatch):
+    mail.purge("dead")
+    counts = Queue.counts
+
+    def late(queue):
+        before = counts(queue)
+        queue.nack(*queue.claim(), max_attempts=1)
+        return before
+
+    monkeypatch.setattr(Queue, "counts", late)
+    assert command("rk_purge", "mail", "--state", "dead", typed="mail\n")[0] == 1
+    assert counts(mail).dead == 1
+
+
 def test_typed_name_deletes(mail, command):
     assert command("rk_purge", "mail", "--state", "dead", typed="mail\n")[0] == 0
     assert mail.counts().dead == 0

@@ -9,6 +9,9 @@ from redis_kit.queues.dashboard.actions import GroupTarget, JobTarget, Superviso
 from redis_kit.queues.dashboard.queues_page import QueuesPanel
 from redis_kit.queues.dashboard.workers_page import WorkersPanel
 from redis_kit.queues.engine import calls
+from redis_kit.queues.engine.spread import spread
+from redis_kit.queues.reports import job_pages
+from tests.queues.support.putting import die
 
 
 @pytest.fixture
@@ -75,3 +78,16 @@ def test_stop_names_the_running_jobs(mail):
 
 def _heartbeat(queue, about):
     yield calls.heartbeat(queue.key(""), "w1", about)
+
+
+def test_retry_of_a_group_counts_the_jobs_of_all_shards(kit, monkeypatch):
+    shards = pytest.importorskip("redis_kit.queues.features.shards.spread")
+    monkeypatch.setattr(actions, "LOOKED_THROUGH", 12)
+    monkeypatch.setattr(job_pages, "LOOKED_THROUGH", 12)
+    kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"SHARDS": 4}}})
+    Queue("mail").put_many(range(8))
+    Queue("mail").purge("ready")
+    die(shards.Shard(spread().names("mail")[1]), *["ValueError: no"] * 9)
+    group = GroupTarget("mail", "shop.tasks.send", "ValueError")
+    assert str(group.effect("retry")).startswith("9 dead jobs")
+    assert "9" in str(group.retry())

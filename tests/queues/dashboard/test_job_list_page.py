@@ -8,7 +8,7 @@ from django.contrib.admin.models import LogEntry
 from redis_kit.core import component
 from redis_kit.queues import Queue
 from redis_kit.queues.dashboard import actions, job_list_page
-from redis_kit.queues.management import manage
+from redis_kit.queues.reports import job_pages
 from tests.dashboard.support.attacks import FEW, harmless_links
 from tests.dashboard.support.html import page, rows, said
 from tests.fixtures.dashboard import ADMIN, layout_problems
@@ -180,7 +180,7 @@ def test_pages_go_on_where_the_one_before_ended(state, kit, boss, monkeypatch):
 
 
 def test_page_that_large_jobs_fill_is_not_the_last_one(kit, boss, monkeypatch):
-    monkeypatch.setattr(manage, "MOST_BYTES", 1000)
+    monkeypatch.setattr(job_pages, "PAGE_BYTES", 1000)
     Queue("mail").put_many(["x" * 400] * 7)
     found, seen = look(boss, queue="mail"), 3
     while further := links(found, "Next"):

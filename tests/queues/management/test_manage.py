@@ -8,6 +8,7 @@ from redis_kit.core import connections
 from redis_kit.core.errors import InvalidValue, KeyConflict
 from redis_kit.queues import LeaseLost, Queue, QueueCounts
 from redis_kit.queues.management import manage
+from redis_kit.queues.reports.job_pages import first_jobs
 
 
 @pytest.fixture
@@ -309,3 +310,27 @@ def test_single_id_is_not_taken_for_several(queue, twin):
 def test_ids_and_a_cause_or_limit_are_refused_together(queue, twin, more):
     with pytest.raises(InvalidValue, match="either ids, or task, error, tag and limit"):
         twin(queue.requeue, ["a"], **more)
+
+
+def test_job_that_changes_its_state_between_two_pages_is_found_once(kit, queue, monkeypatch):
+    monkeypatch.setattr(manage, "PAGE", 3)
+    queue.put_many(range(10), delay=60)
+    flow, reply, found = manage.find(queue, "scheduled", manage.JobFilter(task="")), None, []
+    moved = queue.peek(3, state="scheduled")[-1].id
+    try:
+        while True:
+            reply = flow.send(reply).run(connections.client())
+            queue.run_now(moved)  # after this page, others of the same time are read again
+    except StopIteration as stop:
+        found = ids(stop.value)
+    assert len(found) == len(set(found)) == 10
+
+
+def test_done_jobs_with_a_filter_are_read_at_once(kit, queue, commands):
+    kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"DONE_LIMIT": 5000}}})
+    for _ in range(3):
+        queue.put_many(range(1000))
+        queue.ack(*queue.claim(1000))
+    with commands(kit) as sent:
+        assert len(queue.run_flow(first_jobs(queue, "done", 5000, manage.JobFilter(task="")))) >= 2000
+    assert len(sent) == 1

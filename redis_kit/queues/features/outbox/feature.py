@@ -10,6 +10,7 @@ from django.utils.connection import ConnectionDoesNotExist
 from django.utils.translation import gettext as _
 
 from redis_kit.core.panels import Figure
+from redis_kit.queues import framework
 from redis_kit.queues.engine.feature import Duty, Feature, Process
 
 OVERDUE = timedelta(minutes=1)  # for a call
@@ -36,6 +37,8 @@ class Outbox(Feature):
 
     def queue_figures(self) -> Iterator[Any]:
         """Yield how many calls wait in each outbox of the tasks that this process knows. Two statements for each."""
+        if not framework.FOUND:
+            return
         from redis_kit.queues.features.outbox.transport import aliases, waiting
 
         for alias in aliases():

@@ -11,7 +11,7 @@ class Results(Feature):
     name = "results"
     parts = ("results", "endings")
     provides = {
-        "results": f"{FOLDER}.store",
+        "results": f"{FOLDER}.calls",
         "result_step": f"{FOLDER}.store.get_result",
         "store_endings": f"{FOLDER}.store.store_endings",
         "recorders": f"{FOLDER}.recorder.recorders",

@@ -16,7 +16,7 @@ from redis_kit.queues.engine import history, payload
 from redis_kit.queues.engine.job import Job
 from redis_kit.queues.engine.message import Message
 from redis_kit.queues.errors import CorruptMessage
-from redis_kit.queues.features.results import store
+from redis_kit.queues.features.results import calls
 from redis_kit.queues.tasks.registry import backend_of
 from redis_kit.queues.tasks.result import dump_value
 from redis_kit.queues.worker.run.attempt import Attempt, Middleware
@@ -67,10 +67,10 @@ class ResultRecorder:
         One round trip if there were attempts before, for their errors.
         """
         if self._made is None and self._call is not None and (about := history.read(self._job.history)):
-            self._made = store.started(self._source.name, self._job, self._call, about)
+            self._made = calls.started(self._source.name, self._job, self._call, about)
             if self._made.attempts > 1:
                 with contextlib.suppress(RedisFailure, CorruptMessage, framework.TaskResultDoesNotExist):
-                    self._made.errors.extend(self._source.run_flow(store.get(self._source, self._job.id)).errors)
+                    self._made.errors.extend(self._source.run_flow(calls.get(self._source, self._job.id)).errors)
         return self._made
 
     def context(self) -> Any:
@@ -111,7 +111,7 @@ class ResultRecorder:
         if result := self.result():
             if self._returned is not _NOTHING:
                 object.__setattr__(result, "_return_value", self._returned)
-            store.finish(result, status, timezone.now())
+            calls.finish(result, status, timezone.now())
             self._tell(framework.task_finished)
 
     def _tell(self, signal: Any) -> None:

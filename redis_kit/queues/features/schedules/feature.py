@@ -13,7 +13,7 @@ class Schedules(Feature):
     """Supervisors add the jobs of ticks. Rows of schedules are stored when they change."""
 
     name = "schedules"
-    panels = ("redis_kit.queues.features.schedules.page.SchedulesPanel",)
+    panels = ("redis_kit.queues.features.schedules.page.SchedulesPanel",) if framework.FOUND else ()
 
     def ready(self) -> None:
         """Have rows of schedules stored when they change."""

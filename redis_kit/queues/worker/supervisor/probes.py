@@ -24,7 +24,7 @@ READY = Metric("redis_kit_worker_ready", "gauge", "Whether this worker claims jo
 WAIT_VALIDITY = 60.0  # seconds for which the report of a child about a wait holds
 REQUEST = 4096  # bytes of a request, at most
 REQUEST_TIMEOUT = 2.0  # seconds in which it has to arrive
-MOST_CALLERS = 16  # at a time
+MOST_CALLERS = 16  # of a port at a time: idle ones of one port do not block the other
 ANSWER_TIMEOUT = 1.0  # seconds in which a caller has to take an answer
 
 
@@ -44,7 +44,8 @@ class Probes:
 
             self._exposition = exposition
         self._listening: list[socket.socket] = []
-        self._callers: dict[socket.socket, tuple[float, bytes]] = {}  # when a request is to be here, and its beginning
+        # Of each its port, when its request is to be here, and the beginning of that.
+        self._callers: dict[socket.socket, tuple[socket.socket, float, bytes]] = {}
         family = socket.AF_INET6 if ":" in options.address else socket.AF_INET
         for port in dict.fromkeys(port for port in (options.health_port, options.metrics_port) if port is not None):
             listening = socket.create_server((options.address, port), family=family, backlog=MOST_CALLERS)
@@ -58,15 +59,16 @@ class Probes:
     def serve(self, readable: list[Any]) -> None:
         """Answer requests, and close connections that take too long."""
         for listening in self._listening:
-            if listening in readable and len(self._callers) < MOST_CALLERS:
+            callers = sum(port is listening for port, *_ in self._callers.values())
+            if listening in readable and callers < MOST_CALLERS:
                 with contextlib.suppress(OSError):
                     caller, _ = listening.accept()
                     caller.setblocking(False)
-                    self._callers[caller] = monotonic() + REQUEST_TIMEOUT, b""
+                    self._callers[caller] = listening, monotonic() + REQUEST_TIMEOUT, b""
                     readable = [*readable, caller]  # in an outage it takes seconds until the next look
-        for caller, (until, request) in list(self._callers.items()):
+        for caller, (_, until, _) in list(self._callers.items()):
             if caller in readable:
-                self._read_request(caller, until, request)
+                self._read_request(caller)
             elif monotonic() > until:
                 self._hang_up(caller)
 
@@ -76,20 +78,21 @@ class Probes:
             connection.close()
         self._callers.clear()
 
-    def _read_request(self, caller: socket.socket, until: float, request: bytes) -> None:
+    def _read_request(self, caller: socket.socket) -> None:
         try:
             chunk = caller.recv(REQUEST)
         except BlockingIOError:
             return
         except OSError:
             chunk = b""
+        port, until, request = self._callers[caller]
         request += chunk
         if b"\r\n\r\n" in request:
             with contextlib.suppress(OSError):
                 caller.settimeout(ANSWER_TIMEOUT)
                 caller.sendall(self._response(request.split(b" ", 2)))
         elif chunk and len(request) <= REQUEST:
-            self._callers[caller] = until, request
+            self._callers[caller] = port, until, request
             return
         self._hang_up(caller)
 

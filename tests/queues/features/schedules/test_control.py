@@ -102,6 +102,26 @@ def test_stalled_worker_takes_over_from_a_release_that_came_and_went(kit):
     assert info("hourly").definition.every == 3_600_000
 
 
+def test_release_that_comes_back_after_an_hour_keeps_its_schedules(kit):
+    releases = [scheduler() for _ in range(3)]
+    definition = made(name="hourly", task=TASK, every=3600, args=[7]).stored()
+    for release, version in zip(releases, "ABA", strict=True):
+        release._declared, release._version = {"hourly": definition}, version
+    for release in releases[:2]:
+        tick(release)
+        tick(release)
+    schedules, state = Schedules("all"), states()["hourly"]
+    kit.client.hset(schedules.key("state"), "hourly", state._replace(last=state.next - 3 * 3_600_000, runs=7).dumps())
+    kit.client.zadd(schedules.key("due"), {"hourly": 1})
+    for version, seen in kit.client.hgetall(schedules.key("versions")).items():
+        earlier = b" ".join(b"%d" % (int(each) - 2 * 3_600_000) for each in seen.split())
+        kit.client.hset(schedules.key("versions"), version, earlier)
+    for _ in range(3):
+        tick(releases[2])
+    assert states()["hourly"].runs == 8
+    assert Queue("default").counts().ready == 1
+
+
 def test_pause_is_kept_in_the_database_and_resume_ends_it(kit, commits, shell):
     declared(TASK, "hourly", every=3600)
     with commits():

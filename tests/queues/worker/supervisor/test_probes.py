@@ -18,7 +18,7 @@ from redis_kit.queues.inspection import control_worker, list_workers
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.shared.status_board import ALIVE, MILLION, StatusBoard
 from redis_kit.queues.worker.supervisor.child import UNRESPONSIVE, Child
-from redis_kit.queues.worker.supervisor.probes import Probes
+from redis_kit.queues.worker.supervisor.probes import MOST_CALLERS, Probes
 from tests.fixtures.process import free_port, wait_for
 from tests.queues.support.duties import heartbeat
 from tests.queues.support.processes import children
@@ -134,4 +134,20 @@ def test_request_is_answered_as_soon_as_it_has_arrived(early):
         caller.sendall(b"GET /livez HTTP/1.1\r\n\r\n")
         server.serve(server.sockets())
         assert caller.recv(4096).endswith(b'"reasons": ["no child is alive"]}')
+    server.close()
+
+
+def test_idle_callers_of_one_port_do_not_block_the_other(kit):
+    pytest.importorskip("prometheus_client")
+    health, metrics = free_port(), free_port()
+    server = Probes(Options(("default",), health_port=health, metrics_port=metrics), heartbeat())
+    idle = [socket.create_connection(("127.0.0.1", metrics), timeout=10) for _ in range(MOST_CALLERS)]
+    for _ in idle:
+        server.serve(server.sockets())
+    with socket.create_connection(("127.0.0.1", health), timeout=10) as caller:
+        caller.sendall(b"GET /livez HTTP/1.1\r\n\r\n")
+        server.serve(server.sockets())
+        assert caller.recv(4096).startswith(b"HTTP/1.1 ")
+    for connection in idle:
+        connection.close()
     server.close()

@@ -5,7 +5,7 @@
 --
 -- @keys due, names, code, stored, state, versions, watchers
 -- ARGV[1]     supervisor
--- ARGV[2]     version   of its code, "" if that declares no schedule; it gets no schedules before it has declared its own
+-- ARGV[2]     version   of its code, "" if that declares no schedule; it gets none before it has declared its own, and after it counted as gone
 -- ARGV[3]     limit     schedules to claim, at most
 -- ARGV[4]     lease     ms after which others may claim them
 -- ARGV[5]     watch     ms for which a supervisor wakes up for ticks
@@ -28,7 +28,7 @@ if watches then
     redis.call("PEXPIRE", watchers, ARGV[5])
 end
 local known = version ~= "" and redis.call("HGET", versions, version)
-if known then
+if known and now - string.match(known, "%d+$") <= longest then
     redis.call("HSET", versions, version, string.match(known, "^%d*") .. string.format(" %.0f", now))
 elseif version ~= "" then
     limit = 0

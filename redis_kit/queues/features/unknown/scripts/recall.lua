@@ -31,7 +31,7 @@ local recalls = runs and now - known >= PAUSE
 -- Those that are gone by now leave their names behind.
 local function sweep()
     local gone = {}
-    for _, entry in ipairs(redis.call("ZRANDMEMBER", deferred, 500)) do
+    for _, entry in ipairs(redis.call("ZRANDMEMBER", deferred, 100)) do
         local id = string.match(entry, "^(.*)/%d+$") or entry
         if redis.call("HEXISTS", jobs, id) == 0 or redis.call("ZSCORE", dead, id) then gone[#gone + 1] = entry end
     end
