@@ -175,6 +175,11 @@ def test_wrong_attributes_fail_where_the_routes_are_defined(attribute, value, er
         Limited.as_view(**{attribute: value})
 
 
+def test_error_of_a_wrong_cost_names_the_throttle_and_the_range():
+    with pytest.raises(InvalidValue, match=r"from 1 to 2 for the throttle '.*Limited', not '2'"):
+        Limited.as_view(throttle_cost="2")
+
+
 def test_other_mixins_before_it_answer_first(kit):
     class Members(LoginRequiredMixin, Limited):
         login_url = "/login/"
