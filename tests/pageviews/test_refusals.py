@@ -271,7 +271,7 @@ def test_views_wait_if_one_of_the_nodes_of_a_batch_is_lost(kit):
     assert batch.tried is not None
 
 
-def test_error_of_one_call_that_no_server_should_give_leaves_the_others_counted(kit, caplog):
+def test_unexpected_error_of_one_call_leaves_the_others_counted(kit, caplog):
     batch = ViewBatch([Event(now(), page, "", "v") for page in ("front", "elsewhere")], using="default")
 
     def send():
