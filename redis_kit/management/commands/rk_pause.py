@@ -1,5 +1,5 @@
 """Let a queue give out no jobs for a while."""
 
-from redis_kit.queues.commands import changes
+from redis_kit.queues.features.pause.command import Pause as Command
 
-Command = changes.Pause
+__all__ = ["Command"]

@@ -1,5 +1,5 @@
 """End a queue's pause."""
 
-from redis_kit.queues.commands import changes
+from redis_kit.queues.features.pause.command import Resume as Command
 
-Command = changes.Resume
+__all__ = ["Command"]

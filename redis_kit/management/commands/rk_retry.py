@@ -1,5 +1,3 @@
 """Let dead jobs run again."""
 
-from redis_kit.queues.commands import changes
-
-Command = changes.Retry
+from redis_kit.queues.commands.rk_retry import Command as Command

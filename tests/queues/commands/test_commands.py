@@ -216,9 +216,9 @@ def test_all_dead_jobs_are_retried(mail, command):
 
 
 def test_more_dead_jobs_than_go_into_a_call_are_retried(mail, command, monkeypatch):
-    from redis_kit.queues.commands import changes
+    from redis_kit.queues.commands import rk_retry
 
-    monkeypatch.setattr(changes, "CHUNK", 1)
+    monkeypatch.setattr(rk_retry, "CHUNK", 1)
     assert command("rk_retry", "mail", "--no-input")[1] == "Retried in mail: 2 jobs.\n"
 
 
