@@ -27,7 +27,7 @@ from redis_kit.queues.engine.message import task_of
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.management import manage
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.reports.job_pages import LOOKED_THROUGH, Group, TextFilter, dead_by_cause, first_jobs
+from redis_kit.queues.reports.job_pages import LOOKED_THROUGH, TextFilter, dead_by_cause, first_jobs
 from redis_kit.queues.reports.stats import queue_names
 from redis_kit.queues.reports.workers import Command, WorkerInfo, control_worker, list_workers
 
@@ -265,8 +265,8 @@ class GroupTarget(Target):
 
     def effect(self, action: str) -> str:
         """Return what retry() will do. Two round trips. Raises InvalidValue if there are no jobs."""
-        groups = _groups(self.queue)
-        count = next((group.jobs for group in groups if group.cause == (self.task, self.error)), 0)
+        groups = dead_by_cause([existing(self.queue).name], of_each=LOOKED_THROUGH)
+        count = next((group.jobs for _, group in groups if group.cause == (self.task, self.error)), 0)
         if not count:
             raise self._no_jobs()
         return _effect("retry", count, Counter({self.task: count}))
@@ -385,10 +385,9 @@ class QueueTarget(NamedTuple):
         count = min(counts.dead, MOST_RETRIED)
         if not count:
             raise InvalidValue(_("Nothing was retried: %(queue)s has no dead jobs.") % {"queue": self.shown})
-        tasks: Counter[str] = Counter()
-        for group in _groups(self.shown):
-            tasks[group.cause.task] += group.jobs
-        effect = _effect("retry", count, tasks)
+        queue = Queue(self.shown)
+        jobs: list[JobInfo] = queue.run_flow(first_jobs(queue, "dead", LOOKED_THROUGH))
+        effect = _effect("retry", count, Counter(task_of(info.body) for info in jobs))
         more = _("The queue has %(dead)s dead jobs: repeat this for the others.") % {"dead": grouped(counts.dead)}
         return f"{effect} {more}" if counts.dead > count else effect
 
@@ -409,10 +408,6 @@ class QueueTarget(NamedTuple):
     def retry_dead(self) -> str:
         """Make up to 1000 dead jobs ready again."""
         return _done("retry", existing(self.shown).requeue(limit=MOST_RETRIED), self.shown)
-
-
-def _groups(name: str) -> list[Group]:
-    return [group for _, group in dead_by_cause([existing(name).name], of_each=LOOKED_THROUGH)]
 
 
 def existing(name: str) -> Queue:

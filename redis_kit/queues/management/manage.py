@@ -96,12 +96,14 @@ def find(
     queue: Primitive, state: State, wanted: JobFilter, *, limit: int = maxsize, most: int = maxsize
 ) -> Flow[list[Any]]:
     """Read the first ``limit`` jobs that match among the first ``most`` of a part of a queue. See read()."""
-    matching: dict[str, Any] = {}  # a job that changes its state meanwhile may be on two pages
+    # A job that changes its state meanwhile may be on two pages. Of done jobs several may have one id.
+    matching: dict[str | bytes, Any] = {}
     after, looked_at = b"", 0
     size = limit if wanted == ANY else most if state == "done" else PAGE
     while True:
         page = yield from read(queue, state, size, after=after)
-        matching |= {info.id: info for info in page.jobs if wanted.matches(info)}
+        names = page.places if state == "done" else [info.id for info in page.jobs]
+        matching |= {name: info for name, info in zip(names, page.jobs, strict=False) if wanted.matches(info)}
         after, looked_at = page.rest, looked_at + (size if state == "done" else len(page.jobs))
         if not after or looked_at >= most or len(matching) >= limit:
             return list(matching.values())[:limit]

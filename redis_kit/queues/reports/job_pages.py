@@ -171,7 +171,8 @@ def _dead_by_cause(
             errors[name] = page
         else:
             raise page
-    by_cause = {name: groups(manage.merged("dead", several, LOOKED_THROUGH)) for name, several in by_queue.items()}
+    most = of_each * share or LOOKED_THROUGH
+    by_cause = {name: groups(manage.merged("dead", several, most)) for name, several in by_queue.items()}
     rows = [(name, group) for name, found in by_cause.items() for group in found]
     return sorted(rows, key=lambda row: -row[1].jobs)
 

@@ -334,3 +334,11 @@ def test_done_jobs_with_a_filter_are_read_at_once(kit, queue, commands):
     with commands(kit) as sent:
         assert len(queue.run_flow(first_jobs(queue, "done", 5000, manage.JobFilter(task="")))) >= 2000
     assert len(sent) == 1
+
+
+def test_done_jobs_of_one_id_are_all_listed_from_the_latest(kit, queue):
+    kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"DONE_LIMIT": 10}}})
+    for worker in ("w1", "w2", "w3"):
+        queue.put("x", id="same")
+        queue.ack(*queue.claim(worker=worker))
+    assert [job.worker for job in queue.run_flow(first_jobs(queue, "done", 2))] == ["w3", "w2"]

@@ -28,7 +28,7 @@ if watches then
     redis.call("PEXPIRE", watchers, ARGV[5])
 end
 local known = version ~= "" and redis.call("HGET", versions, version)
-if known and now - string.match(known, "%d+$") <= longest then
+if known and now - (string.match(known, "%d+$") or 0) <= longest then
     redis.call("HSET", versions, version, string.match(known, "^%d*") .. string.format(" %.0f", now))
 elseif version ~= "" then
     limit = 0
