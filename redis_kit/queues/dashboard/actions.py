@@ -26,8 +26,9 @@ from redis_kit.queues.engine.job import JobInfo, State
 from redis_kit.queues.engine.message import task_of
 from redis_kit.queues.engine.spread import spread
 from redis_kit.queues.management import manage
+from redis_kit.queues.management.manage import JobFilter
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.reports.job_pages import LOOKED_THROUGH, TextFilter, dead_by_cause, first_jobs
+from redis_kit.queues.reports.job_pages import LOOKED_THROUGH, TextFilter, first_jobs
 from redis_kit.queues.reports.stats import queue_names
 from redis_kit.queues.reports.workers import Command, WorkerInfo, control_worker, list_workers
 
@@ -264,9 +265,9 @@ class GroupTarget(Target):
     error: str
 
     def effect(self, action: str) -> str:
-        """Return what retry() will do. Two round trips. Raises InvalidValue if there are no jobs."""
-        groups = dead_by_cause([existing(self.queue).name], of_each=LOOKED_THROUGH)
-        count = next((group.jobs for _, group in groups if group.cause == (self.task, self.error)), 0)
+        """Return what retry() will do. Two round trips; one more for each further 1000 dead jobs. Raises InvalidValue."""
+        queue, wanted = existing(self.queue), JobFilter(self.task, self.error)
+        count = len(queue.run_flow(first_jobs(queue, "dead", LOOKED_THROUGH, wanted)))
         if not count:
             raise self._no_jobs()
         return _effect("retry", count, Counter({self.task: count}))

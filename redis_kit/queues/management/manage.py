@@ -96,7 +96,7 @@ def find(
     queue: Primitive, state: State, wanted: JobFilter, *, limit: int = maxsize, most: int = maxsize
 ) -> Flow[list[Any]]:
     """Read the first ``limit`` jobs that match among the first ``most`` of a part of a queue. See read()."""
-    # A job that changes its state meanwhile may be on two pages. Of done jobs several may have one id.
+    # A job that changes its state meanwhile may be on two pages. Several done jobs may have the same id.
     matching: dict[str | bytes, Any] = {}
     after, looked_at = b"", 0
     size = limit if wanted == ANY else most if state == "done" else PAGE

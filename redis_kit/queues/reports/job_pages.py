@@ -84,7 +84,7 @@ def job_page(
     flows: list[Flow[Any]] = [
         gather([manage.counts(part) for part in parts]),
         gather([single(Call("XLEN", part.key("done"))) for part in parts]),
-        gather([_heads(part, LOOKED_THROUGH // share, share) for part in parts if state == "dead"]),
+        gather([_heads(part, share) for part in parts if state == "dead"]),
         *(
             manage.read(part, state, size, after=place, most_bytes=most_bytes)
             for part, place in zip(parts[first:], chain([after], repeat(b"")), strict=False)
@@ -144,24 +144,18 @@ def groups(jobs: Iterable[JobInfo]) -> list[Group]:
     return sorted(by_cause.values(), key=lambda group: -group.jobs)
 
 
-def dead_by_cause(
-    queues: Sequence[str], errors: dict[str, RedisFailure] | None = None, *, of_each: int = 0
-) -> list[tuple[str, Group]]:
-    """Return the groups of the latest dead jobs of queues, with their queues. One round trip.
+def dead_by_cause(queues: Sequence[str], errors: dict[str, RedisFailure] | None = None) -> list[tuple[str, Group]]:
+    """Return the groups of the latest 1000 dead jobs of queues, with their queues. One round trip.
 
-    1000 jobs are read, or ``of_each`` of each shard. The error of a queue that can't be read is stored in ``errors``;
-    without it the error is raised.
+    The error of a queue that can't be read is stored in ``errors``; without it the error is raised.
     """
-    return over("default").run_flow(_dead_by_cause(queues, errors, of_each)) if queues else []
+    return over("default").run_flow(_dead_by_cause(queues, errors)) if queues else []
 
 
-def _dead_by_cause(
-    names: Sequence[str], errors: dict[str, RedisFailure] | None, of_each: int
-) -> Flow[list[tuple[str, Group]]]:
+def _dead_by_cause(names: Sequence[str], errors: dict[str, RedisFailure] | None) -> Flow[list[tuple[str, Group]]]:
     existing = yield from spread().existing(names)
     places = [(name, shard) for name in names for shard in existing[name]]
-    share = len(places)
-    reading = [_heads(Queue(shard), of_each or LOOKED_THROUGH // share, share) for _, shard in places]
+    reading = [_heads(Queue(shard), len(places)) for _, shard in places]
     pages = yield from gather(reading, return_exceptions=True)
     by_queue: dict[str, list[list[JobInfo]]] = {}
     for (name, _), page in zip(places, pages, strict=True):
@@ -171,12 +165,11 @@ def _dead_by_cause(
             errors[name] = page
         else:
             raise page
-    most = of_each * share or LOOKED_THROUGH
-    by_cause = {name: groups(manage.merged("dead", several, most)) for name, several in by_queue.items()}
+    by_cause = {name: groups(manage.merged("dead", several, LOOKED_THROUGH)) for name, several in by_queue.items()}
     rows = [(name, group) for name, found in by_cause.items() for group in found]
     return sorted(rows, key=lambda row: -row[1].jobs)
 
 
-def _heads(queue: Primitive, limit: int, share: int) -> Flow[Page]:
+def _heads(queue: Primitive, share: int) -> Flow[Page]:
     """Read the latest dead jobs of one part of queues that are ``share`` parts together."""
-    return manage.read(queue, "dead", max(1, limit), most_bytes=manage.MOST_BYTES // share)
+    return manage.read(queue, "dead", max(1, LOOKED_THROUGH // share), most_bytes=manage.MOST_BYTES // share)

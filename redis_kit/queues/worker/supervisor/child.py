@@ -85,7 +85,7 @@ def _each_within(call: Callable[[Callable[[], Any]], Any], steps: Flow[Result]) 
 class SupervisedQueue(WorkerQueue):
     """A queue of a supervisor or of one of its children, as the supervisor sees it.
 
-    ``call`` makes each call to the server, and may end it early. Of a child, it knows what the last heartbeats said:
+    ``call`` makes each call to the server, and may end it early. For a child, it stores what the last heartbeats said:
     the jobs to cancel, and since when the server knows the worker, in ms, with the time at which that was asked.
     """
 
