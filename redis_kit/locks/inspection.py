@@ -247,8 +247,8 @@ def force_release(
 ) -> Flow[list[Holder]]:
     """End the lease of a name's holder, wake a waiter as its release would, and return the holders whose leases ended.
 
-    ``kind`` is "lock", "fairlock", "rwlock" or "semaphore". For the last two, all leases end, at most 10,000 per call,
-    or the one with the ``fence``. With a fence, a later holder keeps its lease. ``within`` names the semaphores that this
+    ``kind`` is "lock", "fairlock", "rwlock" or "semaphore". For the last two, all leases end, at most 10,000 in all, or
+    the one with the ``fence``. With a fence, a later holder keeps its lease. ``within`` names the semaphores that this
     one is within, the outermost first. The holder is not stopped: it learns of the loss at its next renewal, extension
     or release, which raise LockLost; until then only a database that checks fences refuses its writes. Returns an empty
     list if nobody held it. Two round trips, one more for nested semaphores and for each 500 leases; logged as warnings.

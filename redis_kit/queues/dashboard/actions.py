@@ -265,7 +265,7 @@ class GroupTarget(Target):
     error: str
 
     def effect(self, action: str) -> str:
-        """Return what retry() will do. Two round trips; one more for each further 1000 dead jobs. Raises InvalidValue."""
+        """Return what retry() will do. Two round trips; one more for each further 1000 jobs. Raises InvalidValue."""
         queue, wanted = existing(self.queue), JobFilter(self.task, self.error)
         count = len(queue.run_flow(first_jobs(queue, "dead", LOOKED_THROUGH, wanted)))
         if not count:

@@ -63,10 +63,8 @@ class FailedAttempt:
         if recorder:
             self.stored = guarded("The error of a result", partial(recorder.error, error), self.stored)
         self.of = guarded("The number of attempts", partial(most_attempts, task), QueueSettings.MAX_ATTEMPTS)
-        self.max_attempts, self.delay = (
-            (1 if self.final else self.of),
-            0.0,
-        )  # the job is dead after this number of attempts
+        self.max_attempts = 1 if self.final else self.of  # after these the job is dead
+        self.delay = 0.0
         if job.attempt < self.max_attempts:
             wait = guarded("The wait for the next attempt", partial(_wait, job, error, task, recorder), LATER)
             self.max_attempts, self.delay = (1, 0.0) if wait is None else (self.max_attempts, wait)
