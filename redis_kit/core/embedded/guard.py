@@ -19,7 +19,8 @@ def main(folder: str, *command: str) -> None:
     bell = _signal_pipe(signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
     try:
         server = _start(*command)
-        os.write(1, b"%d\n" % server)
+        with contextlib.suppress(BrokenPipeError):  # the owner was interrupted; the server is killed when it has ended
+            os.write(1, b"%d\n" % server)
         os.close(1)
         _wait(server, bell)
     finally:

@@ -541,3 +541,19 @@ def test_client_of_a_stopped_server_gets_an_error(server: EmbeddedServer) -> Non
         server.stop()
         with pytest.raises(redis.ConnectionError):
             connection.ping()
+
+
+def test_guard_of_an_owner_that_was_interrupted_kills_its_server(tmp_path):
+    folder, mark = tmp_path / "server", tmp_path / "pid"
+    folder.mkdir()
+    code = f"import os, pathlib, time; pathlib.Path({str(mark)!r}).write_text(str(os.getpid())); time.sleep(60)"
+    reader, writer = os.pipe()
+    os.close(reader)  # nobody reads the server's process id any more
+    command = [sys.executable, "-I", "-S", str(embedded.GUARD), str(folder), sys.executable, "-c", code]
+    guard = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=writer)
+    os.close(writer)
+    wait_for(lambda: mark.exists() and mark.read_text())
+    guard.stdin.close()
+    assert guard.wait(10) == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(mark.read_text()), 0)
